@@ -1,0 +1,1 @@
+"""A Dagster project that makes LLM training data: pipelines in YAML, every batch a committed file."""

@@ -1,0 +1,146 @@
+"""The one factory: a pipeline's source, steps and states as Dagster assets."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from dataflow_assets.io.step_files import StepOutput, folder_metadata
+from dataflow_assets.operators.operator import DatasetOperator
+from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.step_work import operator_fingerprint
+
+IO_MANAGER_KEY = "step_files"
+_ONE_RUN = dg.BackfillPolicy.single_run()
+
+
+def partitions_of(pipeline: Pipeline) -> dg.DynamicPartitionsDefinition:
+    """The batches of a pipeline as partitions; step 0 registers them."""
+    return dg.DynamicPartitionsDefinition(name=pipeline.name)
+
+
+def asset_key(pipeline: Pipeline, name: str) -> dg.AssetKey:
+    """The key of a step, of `source`, or of `<step>_state`."""
+    return dg.AssetKey([pipeline.name, name])
+
+
+def register_batches(instance: dg.DagsterInstance, pipeline: str, batches: Sequence[str]) -> None:
+    """Makes the partitions of a pipeline exactly these, in this order.
+
+    Dagster keeps dynamic partitions in the order of their arrival; from the first that is out of
+    order on they are taken out and put in again, which keeps their materializations.
+    """
+    present = list(instance.get_dynamic_partitions(pipeline))
+    common = 0
+    while common < min(len(present), len(batches)) and present[common] == batches[common]:
+        common += 1
+    for key in present[common:]:
+        instance.delete_dynamic_partition(pipeline, key)
+    if batches[common:]:
+        instance.add_dynamic_partitions(pipeline, list(batches[common:]))
+
+
+def pipeline_assets(work: PipelineWork) -> list[dg.AssetsDefinition]:
+    """One asset for the source, one for each step, one for the state of each dataset-scope step."""
+    pipeline = work.pipeline
+    assets = [_source_asset(work)]
+    for step in pipeline.ordered_steps:
+        if isinstance(pipeline.operator(step.name), DatasetOperator):
+            assets.append(_state_asset(work, step))
+        assets.append(_step_asset(work, step))
+    return assets
+
+
+def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
+    pipeline = work.pipeline
+
+    @dg.asset(
+        key=asset_key(pipeline, SOURCE),
+        group_name=pipeline.name,
+        description=f"What {pipeline.name} reads: {pipeline.description}".rstrip(": "),
+        io_manager_key=IO_MANAGER_KEY,
+        backfill_policy=_ONE_RUN,
+        kinds={pipeline.format},
+        metadata=folder_metadata(work.layout.step(0)),
+        pool=pipeline.name,
+    )
+    def source(context: dg.AssetExecutionContext) -> StepOutput:
+        def finish(manifest: Manifest) -> None:
+            register_batches(context.instance, pipeline.name, manifest.batches)
+
+        return StepOutput(work.ingest(finish), work.layout.folder, {}, partitioned=False)
+
+    return source
+
+
+def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
+    pipeline = work.pipeline
+    operator = pipeline.operator(step.name)
+    parents = {name: asset_key(pipeline, name) for name in pipeline.parents(step.name)}
+    number = pipeline.step_number(step.name)
+    deps = list(parents.values())
+    if isinstance(operator, DatasetOperator):
+        deps.append(asset_key(pipeline, f"{step.name}_state"))
+
+    @dg.asset(
+        key=asset_key(pipeline, step.name),
+        deps=deps,
+        group_name=pipeline.name,
+        description=f"Step {number}, `{step.type}`: {first_line(operator)}",
+        partitions_def=partitions_of(pipeline),
+        backfill_policy=_ONE_RUN,
+        io_manager_key=IO_MANAGER_KEY,
+        code_version=operator_fingerprint(operator),
+        kinds={pipeline.format},
+        tags={"dataflow/operator": _tag_value(operator.name), "dataflow/step": str(number)},
+        metadata={**folder_metadata(work.layout.step(number)), "params": dict(operator.fingerprint_of_params())},
+        pool=pipeline.name,
+    )
+    def batches(context: dg.AssetExecutionContext) -> StepOutput:
+        stream = work.step(step).stream(context.partition_keys, work.reuse)
+        return StepOutput(stream, work.layout.folder, parents, partitioned=True)
+
+    return batches
+
+
+def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
+    pipeline = work.pipeline
+    number = pipeline.step_number(step.name)
+    operator = pipeline.operator(step.name)
+    deps = [
+        dg.AssetDep(
+            asset_key(pipeline, name),
+            partition_mapping=None if name == SOURCE else dg.AllPartitionMapping(),
+        )
+        for name in pipeline.parents(step.name)
+    ]
+
+    @dg.asset(
+        key=asset_key(pipeline, f"{step.name}_state"),
+        deps=deps,
+        group_name=pipeline.name,
+        description=f"What `{step.type}` decided over all batches, for step {number}, {step.name!r}.",
+        backfill_policy=_ONE_RUN,
+        io_manager_key=IO_MANAGER_KEY,
+        code_version=operator_fingerprint(operator),
+        kinds={"parquet"},
+        tags={"dataflow/operator": _tag_value(operator.name), "dataflow/step": str(number)},
+        metadata=folder_metadata(work.layout.verdicts(number)),
+        pool=pipeline.name,
+    )
+    def state(context: dg.AssetExecutionContext) -> StepOutput:
+        decided = work.state(step)
+        assert decided is not None
+        return StepOutput(decided, work.layout.folder, {}, partitioned=False)
+
+    return state
+
+
+def first_line(operator: object) -> str:
+    """The first line of an operator's docstring."""
+    return (type(operator).__doc__ or "").strip().partition("\n")[0]
+
+
+def _tag_value(name: str) -> str:
+    return name.replace(":", ".")[:63]

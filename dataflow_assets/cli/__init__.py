@@ -1,0 +1,1 @@
+"""The command `dataflow-assets`: what it takes, what it prints, what it ends with."""

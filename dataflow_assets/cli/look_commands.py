@@ -1,0 +1,181 @@
+"""Commands that look and change nothing: status, validate, list, operators, sample."""
+
+from collections.abc import Iterable, Sequence
+
+import click
+import orjson
+import pyarrow as pa
+
+from dataflow_assets.batch import ROW_ID, rows_of
+from dataflow_assets.cli.console import pipeline_option, print_line, print_table, work_of
+from dataflow_assets.cli.display import print_status
+from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.io.preview import shown_value
+from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.operators.operator import Operator
+from dataflow_assets.operators.registry import find_operator, operators
+from dataflow_assets.pipeline_catalog import catalog
+from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.status import status_of
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def print_json(value: object) -> None:
+    """A value as indented JSON."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+@click.command()
+@pipeline_option
+@as_json
+def status(pipeline: str, root: str | None, as_json: bool) -> None:
+    """Where a pipeline stands: rows and batches of each step, and what is out of date."""
+    found = status_of(work_of(pipeline, root))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        print_status(found)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+def validate(files: tuple[str, ...]) -> None:
+    """Check pipeline files: names, parameters, the graph, and the columns against the real source."""
+    problems: list[str] = []
+    for file in files:
+        try:
+            PipelineWork(load_pipeline(file)).check_before_run()
+            print_line(f"{file}: ok")
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+
+
+@click.command("list")
+def list_pipelines() -> None:
+    """The pipelines known by name: shipped ones, and those of the folder in DATAFLOW_PIPELINES."""
+    rows = [(name, len(pipeline.steps), pipeline.description) for name, pipeline in catalog().items()]
+    print_table(("name", "steps", "description"), rows, right=("steps",))
+
+
+@click.command("operators")
+@click.argument("name", required=False)
+@as_json
+def list_operators(name: str | None, as_json: bool) -> None:
+    """All operators, or one of them with its parameters."""
+    found = {name: find_operator(name)} if name else operators()
+    if as_json:
+        print_json([_described(operator) for operator in found.values()])
+    elif name:
+        _print_operator(found[name])
+    else:
+        rows = [(known, operator.scope, _summary(operator)) for known, operator in found.items()]
+        print_table(("operator", "scope", "what it does"), rows)
+
+
+def _summary(operator: type[Operator]) -> str:
+    return (operator.__doc__ or "").strip().partition("\n")[0]
+
+
+def _described(operator: type[Operator]) -> dict[str, object]:
+    return {
+        "name": operator.name,
+        "version": operator.version,
+        "scope": operator.scope,
+        "description": _cleaned(operator),
+        "params": operator.Params.model_json_schema(),
+    }
+
+
+def _cleaned(operator: type[Operator]) -> str:
+    return "\n".join(line.strip() for line in (operator.__doc__ or "").strip().splitlines())
+
+
+def _print_operator(operator: type[Operator]) -> None:
+    print_line(f"{operator.name} (version {operator.version}, {operator.scope} scope)")
+    for line in _cleaned(operator).splitlines():
+        print_line(line)
+    rows = []
+    for name, field in operator.Params.model_fields.items():
+        default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        rows.append((name, _type_name(field.annotation), default, field.description or ""))
+    print_line("")
+    print_table(("parameter", "type", "default", "meaning"), rows)
+
+
+def _type_name(annotation: object) -> str:
+    return getattr(annotation, "__name__", str(annotation)) if isinstance(annotation, type) else str(
+        annotation
+    ).replace("typing.", "")
+
+
+@click.command()
+@pipeline_option
+@click.argument("step")
+@click.option("-n", "rows", default=5, show_default=True, type=click.IntRange(min=1), help="Rows to show.")
+@click.option("--diff", is_flag=True, help="Only rows that the step changed, rejected or failed, before and after.")
+def sample(pipeline: str, root: str | None, step: str, rows: int, diff: bool) -> None:
+    """Rows of a step as it left them, with what they were before."""
+    work = work_of(pipeline, root)
+    if step != SOURCE:
+        work.pipeline.step(step)
+    shown = 0
+    for key in work.known_manifest().batches:
+        for lines in _shown_rows(work, step, key, diff):
+            for line in lines:
+                print_line(line)
+            print_line("")
+            shown += 1
+            if shown == rows:
+                return
+    if not shown:
+        print_line(f"step {step!r} has no such rows yet; `dataflow-assets run {pipeline}` makes them")
+
+
+def _shown_rows(work: PipelineWork, step: str, key: str, diff: bool) -> Iterable[list[str]]:
+    folder = work.folder_of(step)
+    if folder.record(key) is None:
+        return
+    before = _rows_by_id(_parent_folder(work, step), key) if step != SOURCE else {}
+    parts = ("kept", "rejected", "failed") if diff else ("kept",)
+    for part in parts:
+        for row in _rows(folder, key, part):
+            lines = _row_lines(row, before.get(str(row[ROW_ID])), part)
+            if not diff or part != "kept" or len(lines) > 1:
+                yield lines if diff else _plain_lines(row)
+
+
+def _parent_folder(work: PipelineWork, step: str) -> StepFolder:
+    return work.folder_of(work.pipeline.parents(step)[0])
+
+
+def _rows(folder: StepFolder, key: str, part: str) -> Sequence[dict[str, object]]:
+    try:
+        table: pa.Table | None = folder.read(key, part)
+    except MissingBatch:
+        return []
+    return rows_of(table) if table is not None else []
+
+
+def _rows_by_id(folder: StepFolder, key: str) -> dict[str, dict[str, object]]:
+    return {str(row[ROW_ID]): row for row in _rows(folder, key, "kept")}
+
+
+def _plain_lines(row: dict[str, object]) -> list[str]:
+    return [str(row[ROW_ID]), *(f"  {name}: {shown_value(value, 400)}" for name, value in row.items() if name != ROW_ID)]
+
+
+def _row_lines(row: dict[str, object], before: dict[str, object] | None, part: str) -> list[str]:
+    """What became of a row: the columns that differ from before, as `-` and `+` lines."""
+    lines = [f"{row[ROW_ID]}{'' if part == 'kept' else f' {part}'}"]
+    for name, value in row.items():
+        old = (before or {}).get(name)
+        if name == ROW_ID or (name in (before or {}) and old == value):
+            continue
+        if name in (before or {}):
+            lines.append(f"  - {name}: {shown_value(old, 400)}")
+        lines.append(f"  + {name}: {shown_value(value, 400)}")
+    return lines

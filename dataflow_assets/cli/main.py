@@ -1,0 +1,46 @@
+"""The command's entry: its groups of commands, and how an error becomes words and an exit code."""
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from dataflow_assets.cli.console import print_error
+from dataflow_assets.cli.export_command import export
+from dataflow_assets.cli.look_commands import list_pipelines, list_operators, sample, status, validate
+from dataflow_assets.cli.run_command import run
+from dataflow_assets.cli.start_commands import init, new, schema
+from dataflow_assets.errors import DataflowError
+
+_EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing was
+run; 3 stopped or paused, the same command goes on; 5 done, but rows wait in the failed queue."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.version_option(package_name="dataflow_assets", prog_name="dataflow-assets")
+def group() -> None:
+    """Make LLM training data in steps that can be killed at any moment and lose nothing."""
+
+
+for command in (run, status, validate, list_pipelines, list_operators, sample, export, init, new, schema):
+    group.add_command(command)
+
+
+def main() -> NoReturn:
+    """Runs the command and ends the process with its exit code."""
+    try:
+        sys.exit(group.main(standalone_mode=False) or 0)
+    except DataflowError as error:
+        print_error(str(error))
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

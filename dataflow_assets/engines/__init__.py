@@ -1,0 +1,1 @@
+"""Engines: who runs an operator on a table. One interface, several ways."""

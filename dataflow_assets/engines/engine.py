@@ -1,0 +1,94 @@
+"""The interface of the engines, the in-process engine, and the law that every outcome keeps."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataflow_assets.batch import ROW_ID, arrow_schema, schema_of
+from dataflow_assets.errors import ConservationError
+from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
+
+
+class Engine(Protocol):
+    """Runs row operators. `run` may be called from several threads, one batch each."""
+
+    def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
+        """The operator's outcome on all rows of a batch, in row order."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the engine holds: processes, replicas."""
+        ...
+
+
+class InlineEngine:
+    """Runs the operator in the calling thread."""
+
+    def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
+        """The operator's own outcome."""
+        return operator.apply(table)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+def joined_outcomes(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcomes of the chunks of one batch as one, in the order given."""
+    kept, rejected, failed = zip(*outcomes, strict=True)
+    return Outcome(pa.concat_tables(kept), _joined(rejected), _joined(failed))
+
+
+def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:
+    present = [table for table in tables if table is not None and table.num_rows]
+    return pa.concat_tables(present) if present else None
+
+
+def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) -> None:
+    """Raises ConservationError where an outcome lost or invented rows, or has other columns than declared.
+
+    Every input row is kept, rejected or failed, exactly one of them, under its own `row_id`; a
+    splitting operator may give children `<row_id>/<n>` instead.
+    """
+    expected = arrow_schema(operator.output_schema(schema_of(rows)))
+    if not outcome.kept.schema.equals(expected, check_metadata=True):
+        raise ConservationError(
+            f"{where}: operator {operator.name!r} gave the columns {_shown(outcome.kept.schema)}, its declaration "
+            f"says {_shown(expected)}; the commit was refused"
+        )
+    came_in = rows[ROW_ID]
+    went_out = [table[ROW_ID] for table in outcome if table is not None and table.num_rows]
+    if operator.splits:
+        kept_parents = pc.unique(pc.replace_substring_regex(outcome.kept[ROW_ID], "/[0-9]+$", ""))
+        went_out[: 1 if outcome.kept.num_rows else 0] = [pa.chunked_array([kept_parents])]
+    found = pa.chunked_array([chunk for column in went_out for chunk in column.chunks], came_in.type)
+    if len(found) == len(came_in) and _same_ids(found, came_in):
+        return
+    raise ConservationError(
+        f"{where}: operator {operator.name!r} was given {len(came_in)} rows and gave {len(found)} "
+        f"({_difference(came_in, found)}); every row must be kept, rejected or failed once, so the commit was refused"
+    )
+
+
+def _same_ids(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
+    if found.equals(expected):
+        return True
+    return found.sort().equals(expected.sort()) if hasattr(found, "sort") else sorted(
+        found.to_pylist()
+    ) == sorted(expected.to_pylist())
+
+
+def _difference(expected: pa.ChunkedArray, found: pa.ChunkedArray) -> str:
+    before, after = expected.to_pylist(), found.to_pylist()
+    lost, new = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+    if lost:
+        return f"lost for example {lost[0]}"
+    if new:
+        return f"unknown is for example {new[0]}"
+    doubled = next(row_id for row_id in after if after.count(row_id) > 1)
+    return f"doubled is for example {doubled}"
+
+
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in schema_of(schema).items()) or "none"

@@ -1,0 +1,104 @@
+"""The exceptions of this package, in one tree.
+
+    DataflowError                  everything that this package raises on purpose
+    ├── ConfigError                a pipeline, a parameter or a name is wrong; nothing was run (exit code 2)
+    ├── SourceError                the input cannot be read as it is; nothing was run (exit code 2)
+    ├── PipelineBusy               another process runs this pipeline; nothing was run (exit code 2)
+    ├── RunError                   the run began and could not go on (exit code 1)
+    │   ├── StorageError           a file of the root cannot be read or written (full disk, permission)
+    │   ├── CorruptFile            a stored file is not what its commit record says
+    │   ├── MissingBatch           a batch that is needed was never committed
+    │   ├── ConservationError      an operator lost or invented rows; its commit was refused
+    │   └── UnwritableValue        a value that the step's format cannot hold exactly
+    ├── Stopped                    a signal or a pause ended the run between two batches (exit code 3)
+    └── RowError                   one row cannot be done; it goes to `_failed`, the batch goes on
+        ├── MissingValue           the row has no value in a column that the operator reads
+        ├── WrongType              the row's value has another type than the operator needs
+        ├── PatternTimeout         a regular expression did not end within its time limit
+        └── WorkerDied             the worker process died on this row, three times
+
+Every message says what was found, what was expected, where, and what to do.
+"""
+
+from collections.abc import Sequence
+
+
+class DataflowError(Exception):
+    """Everything that this package raises on purpose. `exit_code` is what the command ends with."""
+
+    exit_code = 1
+
+
+class ConfigError(DataflowError):
+    """A pipeline, a parameter or a name is wrong. `problems` holds one line for each mistake."""
+
+    exit_code = 2
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[type, tuple[list[str]]]:
+        return type(self), (self.problems,)
+
+
+class SourceError(DataflowError):
+    """The input cannot be read as it is."""
+
+    exit_code = 2
+
+
+class PipelineBusy(DataflowError):
+    """Another process runs this pipeline in this root."""
+
+    exit_code = 2
+
+
+class RunError(DataflowError):
+    """The run began and could not go on; what was committed stays."""
+
+
+class StorageError(RunError):
+    """A file of the root cannot be read or written."""
+
+
+class CorruptFile(RunError):
+    """A stored file is not what its commit record says."""
+
+
+class MissingBatch(RunError):
+    """A batch that is needed was never committed."""
+
+
+class ConservationError(RunError):
+    """An operator lost or invented rows; its commit was refused."""
+
+
+class UnwritableValue(RunError):
+    """A value that the step's format cannot hold exactly."""
+
+
+class Stopped(DataflowError):
+    """A signal or a pause ended the run between two batches; the same command goes on from there."""
+
+    exit_code = 3
+
+
+class RowError(DataflowError):
+    """One row cannot be done; raised by operators, it sends the row to `_failed`."""
+
+
+class MissingValue(RowError):
+    """The row has no value in a column that the operator reads."""
+
+
+class WrongType(RowError):
+    """The row's value has another type than the operator needs."""
+
+
+class PatternTimeout(RowError):
+    """A regular expression did not end within its time limit on this row."""
+
+
+class WorkerDied(RowError):
+    """The worker process died on this row, as often as it was tried."""

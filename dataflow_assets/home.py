@@ -1,0 +1,66 @@
+"""The Dagster instance: an existing DAGSTER_HOME, or `.dagster_home` in the working folder."""
+
+import os
+import warnings
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dotenv import dotenv_values
+
+from dataflow_assets.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+HOME_FOLDER = ".dagster_home"
+ENV_FILE = ".env"
+# Without it Dagster writes one planned event for each partition at the start of a run, and
+# partitions that were reused would show as failed for ever.
+SETTINGS = {"DAGSTER_EMIT_PARTITION_SUBSET_IN_PLANNED_EVENTS": "true", "DAGSTER_DISABLE_TELEMETRY": "1"}
+
+
+def ensure_home(folder: Path) -> Path:
+    """The Dagster home that holds here; made where there is none, with a `.env` that names it.
+
+    DAGSTER_HOME of the environment comes first, then that of `folder/.env`, then
+    `folder/.dagster_home`. Raises ConfigError for a relative one, StorageError.
+    """
+    named = os.environ.get("DAGSTER_HOME") or dotenv_values(folder / ENV_FILE).get("DAGSTER_HOME")
+    home = Path(named) if named else folder.resolve() / HOME_FOLDER
+    if not home.is_absolute():
+        raise ConfigError(f"DAGSTER_HOME is {str(home)!r}, a relative path; Dagster needs an absolute one")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if not (home / "dagster.yaml").exists():
+            (home / "dagster.yaml").write_text(_default_settings())
+        if not named:
+            _add_to_env(folder / ENV_FILE, {"DAGSTER_HOME": str(home), **SETTINGS})
+    except OSError as error:
+        raise StorageError(f"the Dagster home {home} cannot be made: {error.strerror}; set DAGSTER_HOME") from error
+    os.environ["DAGSTER_HOME"] = str(home)
+    os.environ.update(SETTINGS)
+    return home
+
+
+def _default_settings() -> str:
+    return files("dataflow_assets").joinpath("scaffolds", "dagster.yaml").read_text()
+
+
+def _add_to_env(path: Path, values: dict[str, str]) -> None:
+    known = dotenv_values(path)
+    lines = [f"{name}={value}" for name, value in values.items() if name not in known]
+    if lines:
+        text = path.read_text() if path.exists() else ""
+        separator = "" if not text or text.endswith("\n") else "\n"
+        path.write_text(f"{text}{separator}{chr(10).join(lines)}\n")
+
+
+def open_instance(folder: Path) -> "dg.DagsterInstance":
+    """The instance of the home that holds in `folder`. Importing Dagster takes about a second."""
+    ensure_home(folder)
+    import dagster as dg
+
+    warnings.filterwarnings("ignore", category=dg.BetaWarning)
+    warnings.filterwarnings("ignore", category=dg.PreviewWarning)
+    return dg.DagsterInstance.get()

@@ -1,0 +1,1 @@
+"""How rows get to disk and back: file names, formats, atomic writes, commit records, the IO manager."""

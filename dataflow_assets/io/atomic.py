@@ -1,0 +1,98 @@
+"""Writes that are there whole or not at all: temporary name, fsync, rename, fsync of the folder."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import xxhash
+
+from dataflow_assets.errors import StorageError
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+class Written(NamedTuple):
+    """A file that is durable under its temporary name: where it will be, and what it holds."""
+
+    path: Path
+    size: int
+    hash: str
+    mtime_ns: int
+
+
+def temporary(path: Path) -> Path:
+    """The hidden name under which a file is written before it gets its own."""
+    return path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
+
+
+@contextlib.contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turns an OSError into a StorageError that names the path and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be written: {error.strerror or error}; make room or give permission, then run the "
+            "same command again: what was committed is kept"
+        ) from error
+
+
+def write_temporary(path: Path, data: bytes | memoryview | pa.Buffer) -> Written:
+    """Writes and fsyncs `data` under the temporary name of `path`. Raises StorageError."""
+    target = temporary(path)
+    with storage_errors(path):
+        with open(target, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            status = os.fstat(file.fileno())
+    return Written(path, status.st_size, xxhash.xxh3_128_hexdigest(data), status.st_mtime_ns)
+
+
+def publish(path: Path) -> None:
+    """Gives the temporary file of `path` its own name. Raises StorageError."""
+    with storage_errors(path):
+        os.replace(temporary(path), path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the renames in a folder durable. Raises StorageError."""
+    with storage_errors(folder):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """One small file, whole or not at all, durable when this returns. Raises StorageError."""
+    write_temporary(path, data)
+    publish(path)
+    sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder, durable with its parents. Raises StorageError."""
+    if folder.is_dir():
+        return
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def remove(path: Path) -> None:
+    """Removes a file that may not be there. Raises StorageError."""
+    with storage_errors(path):
+        path.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Removes the temporary files below a folder that a killed process left; how many there were."""
+    leftovers = list(folder.rglob(f".*{TEMPORARY_SUFFIX}"))
+    for leftover in leftovers:
+        remove(leftover)
+    return len(leftovers)

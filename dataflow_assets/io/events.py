@@ -1,0 +1,99 @@
+"""What Dagster is told of a committed batch: one event a batch, with its numbers and versions."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+import pyarrow as pa
+
+from dataflow_assets.batch import Schema
+from dataflow_assets.io.batch_stream import Committed
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.preview import markdown_table
+from dataflow_assets.io.step_folder import HEAD_ROWS
+
+DATA_VERSION_TAG = "dagster/data_version"
+CODE_VERSION_TAG = "dagster/code_version"
+INPUT_DATA_VERSION_TAG = "dagster/input_data_version"
+BACKFILL_TAG = "dagster/backfill"
+# With this tag on a run Dagster writes no materialization events of its own: the IO manager has
+# written one for each batch, with metadata, which a later event without metadata would hide.
+DEFER_EVENTS_TAG = "dagster/defer_asset_events"
+
+Metadata = dict[str, dg.MetadataValue]
+
+
+def batch_event(
+    asset_key: dg.AssetKey,
+    committed: Committed,
+    parents: Mapping[str, dg.AssetKey],
+    partition: str | None,
+    tags: Mapping[str, str],
+) -> dg.AssetMaterialization:
+    """The materialization of one batch: its content hash is the data version."""
+    record = committed.record
+    return dg.AssetMaterialization(
+        asset_key,
+        partition=partition,
+        metadata=batch_metadata(committed),
+        tags={**version_tags(record, parents), **tags},
+    )
+
+
+def version_tags(record: CommitRecord, parents: Mapping[str, dg.AssetKey]) -> dict[str, str]:
+    """Code, data and input versions, as Dagster compares them to tell what is stale."""
+    tags = {
+        DATA_VERSION_TAG: record.content_hash,
+        CODE_VERSION_TAG: record.code_version,
+    }
+    for name, content in record.inputs.items():
+        if name in parents:
+            tags[f"{INPUT_DATA_VERSION_TAG}/{parents[name].to_user_string()}"] = content
+    return tags
+
+
+def batch_metadata(committed: Committed) -> Metadata:
+    """The numbers of one batch, its columns, first rows and files."""
+    record, folder = committed.record, committed.folder
+    head = committed.head
+    if head is None:
+        kept = folder.read(record.batch, record=record)
+        head = kept.slice(0, HEAD_ROWS) if kept is not None else None
+    metadata = {
+        **count_metadata(record.rows_in, record.rows_out, record.rejected, record.failed, record.seconds),
+        "dagster/column_schema": dg.MetadataValue.table_schema(column_schema(record.schema)),
+        "dagster/uri": dg.MetadataValue.path(str(folder.file_of(record.batch))),
+        "generation": dg.MetadataValue.int(record.generation),
+    }
+    for part in ("rejected", "failed"):
+        if part in record.files:
+            metadata[f"{part}_path"] = dg.MetadataValue.path(str(folder.file_of(record.batch, part)))
+    if head is not None:
+        metadata["preview"] = _preview(head)
+    return metadata
+
+
+def count_metadata(
+    rows_in: int, rows_out: int, rejected: Mapping[str, int], failed: Mapping[str, int], seconds: float
+) -> Metadata:
+    """Row counts by what became of them, and the speed; seconds of work, rows a second of it."""
+    metadata: Metadata = {
+        "rows_in": dg.MetadataValue.int(rows_in),
+        "dagster/row_count": dg.MetadataValue.int(rows_out),
+        "rejected": dg.MetadataValue.int(sum(rejected.values())),
+        "failed": dg.MetadataValue.int(sum(failed.values())),
+        "seconds": dg.MetadataValue.float(round(seconds, 3)),
+        "rows_per_second": dg.MetadataValue.float(round(rows_in / seconds, 1) if seconds else 0.0),
+    }
+    for kind, counts in (("rejected", rejected), ("failed", failed)):
+        if counts:
+            metadata[f"{kind}_by_reason"] = dg.MetadataValue.json(dict(counts))
+    return metadata
+
+
+def column_schema(schema: Schema) -> dg.TableSchema:
+    """The columns for Dagster's column view."""
+    return dg.TableSchema(columns=[dg.TableColumn(name, kind) for name, kind in schema.items()])
+
+
+def _preview(head: pa.Table) -> dg.MetadataValue:
+    return dg.MetadataValue.md(markdown_table(head))

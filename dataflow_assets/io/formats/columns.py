@@ -1,0 +1,77 @@
+"""What all formats check: the values of a table to write, the columns and types of rows read."""
+
+# pyarrow.compute makes its functions at import:
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataflow_assets.batch import ROW_ID, ColumnType, column_type, table_of
+from dataflow_assets.errors import CorruptFile, UnwritableValue
+
+_PYTHON: dict[ColumnType, type] = {"string": str, "int64": int, "float64": float, "bool": bool}
+
+
+def check_encodable(table: pa.Table, format: str) -> None:
+    """Raises UnwritableValue if `format` cannot give back every column and value of the table."""
+    if len(set(table.column_names)) < table.num_columns:
+        raise UnwritableValue(f"two columns have one name, in {table.column_names}: rename one of them")
+    for field, column in zip(table.schema, table.columns, strict=True):
+        kind = column_type(field)
+        if kind == "float64" and format in ("jsonl", "json"):
+            unfit = pc.invert(pc.is_finite(column))
+            _refuse(table, field.name, unfit, f"{format} has no such number: use csv or parquet, or null")
+        if kind == "json" and format in ("jsonl", "json", "pickle"):
+            _refuse(
+                table, field.name, pc.equal(column, "null"), "a JSON column holds null as a null, not as text"
+            )
+        if kind == "json" and format in ("jsonl", "json"):
+            unfit = pc.match_substring(column, "\n")
+            _refuse(table, field.name, unfit, "write JSON text with `batch.json_text`, without line breaks")
+
+
+def _refuse(table: pa.Table, name: str, unfit: pa.ChunkedArray, reason: str) -> None:
+    if not pc.any(unfit).as_py():
+        return
+    row = pc.index(unfit, True).as_py()
+    row_id = table[ROW_ID][row].as_py() if ROW_ID in table.column_names else f"number {row + 1}"
+    value = table[name][row].as_py()
+    raise UnwritableValue(f"column {name!r} of row {row_id} holds {value!r:.200}; {reason}")
+
+
+def check_columns(found: Iterable[str], schema: Mapping[str, ColumnType], where: str) -> None:
+    """Raises CorruptFile unless these are the columns of `schema`, in any order."""
+    found = list(found)
+    if len(found) != len(schema) or set(found) != set(schema):
+        raise CorruptFile(f"{where} has the columns {found}; its commit record says {list(schema)}")
+
+
+def table_of_rows(rows: Mapping[int, object], schema: Mapping[str, ColumnType], format: str) -> pa.Table:
+    """The table of these rows of Python values; the keys are the row numbers that a message names.
+
+    Raises CorruptFile for a row that is no dict of the columns, or a value of another type.
+    """
+    columns: dict[str, list] = {name: [] for name in schema}
+    for number, row in rows.items():
+        if not isinstance(row, dict):
+            raise CorruptFile(f"{format}: row {number} is {row!r:.200}; expected an object")
+        if row.keys() != schema.keys():
+            check_columns(row, schema, f"{format}: row {number}")
+        for name, values in columns.items():
+            values.append(row[name])
+    for name, kind in schema.items():
+        _check_type(name, kind, rows, columns[name], format)
+    try:
+        return table_of(columns, schema)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise CorruptFile(f"{format}: a value does not fit its column: {error}") from error
+
+
+def _check_type(name: str, kind: ColumnType, numbers: Iterable[int], values: list, format: str) -> None:
+    if kind == "json" or set(map(type, values)) <= {_PYTHON[kind], type(None)}:
+        return
+    fitting = (_PYTHON[kind], type(None))
+    number, value = next((n, v) for n, v in zip(numbers, values, strict=True) if type(v) not in fitting)
+    raise CorruptFile(f"{format}: column {name!r} is {kind}, but row {number} holds {value!r:.200}")

@@ -1,0 +1,238 @@
+"""The IO manager: commits each batch as it is pulled, tells Dagster at once, and reads batches back."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pyarrow as pa
+
+from dataflow_assets.batch import Batch
+from dataflow_assets.control import held_signals, pipeline_lock
+from dataflow_assets.errors import ConfigError, Stopped
+from dataflow_assets.io.any_table import table_from
+from dataflow_assets.io.batch_stream import BatchStream, Committable, Committed, Work
+from dataflow_assets.io.events import (
+    BACKFILL_TAG,
+    CODE_VERSION_TAG,
+    DEFER_EVENTS_TAG,
+    batch_event,
+    batch_metadata,
+    count_metadata,
+)
+from dataflow_assets.io.formats import Format
+from dataflow_assets.io.names import inside, key_to_name
+from dataflow_assets.io.step_folder import Origin, StepFolder
+from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.progress import BatchDone, tell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER_METADATA = "dataflow/folder"
+FORMAT_METADATA = "dataflow/format"
+ONLY_NEW_TAG = "dataflow/only_new_events"
+_NO_PARTITION = "all"
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What an asset of a pipeline hands to the IO manager.
+
+    `lock` is the pipeline's folder. `parents` maps parent names to asset keys. A `partitioned`
+    output has an event a batch; any other has one event with the sums.
+    """
+
+    work: Committable
+    lock: Path
+    parents: Mapping[str, dg.AssetKey]
+    partitioned: bool
+
+
+@dataclass(frozen=True)
+class StoredBatches:
+    """The committed batches of an asset, read when asked for."""
+
+    folder: StepFolder
+    keys: Sequence[str]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches in partition order, one in memory at a time. Raises MissingBatch, CorruptFile."""
+        for key in self.keys:
+            yield Batch(key, self.read(key))
+
+    def read(self, key: str) -> pa.Table:
+        """The rows of one batch. Raises MissingBatch, CorruptFile."""
+        table = self.folder.read(key)
+        assert table is not None
+        return table
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.concat_tables([batch.table for batch in self], promote_options="permissive")
+
+
+class StepFilesIOManager(dg.ConfigurableIOManager):
+    """Stores every partition as a committed file.
+
+    Assets of pipelines hand over a `StepOutput`. An asset of your own may return a
+    `pyarrow.Table`, a pandas DataFrame or a list of dicts; a run over several partitions returns a
+    dict of partition key to one of these. It is stored under `<root>/<asset key>/<partition>.<ext>`
+    with a commit record, and read back as what the parameter is annotated with: `pyarrow.Table`,
+    `pandas.DataFrame`, `StoredBatches` (lazy), or without annotation a table.
+    """
+
+    root: str = "dataflow_data"
+    format: str = "jsonl"
+    allow_pickle: bool = False
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Commits batch by batch. Raises the errors of `dataflow_assets.errors`."""
+        if obj is None:
+            return
+        if isinstance(obj, StepOutput):
+            self._commit_step(context, obj)
+        else:
+            self._commit_tables(context, obj)
+
+    def _commit_step(self, context: dg.OutputContext, output: StepOutput) -> None:
+        run = context.step_context.dagster_run
+        only_new = ONLY_NEW_TAG in run.tags
+        if _is_all_ours(context):
+            run.tags[DEFER_EVENTS_TAG] = "true"
+        totals = _Totals()
+        asset = context.asset_key.path[-1]
+        with pipeline_lock(output.lock), held_signals() as stop, _cancelled_when_stopped(context):
+            for committed in output.work.commit_all(stop):
+                totals.add(committed)
+                tell(BatchDone(asset, committed.record, committed.reused))
+                if output.partitioned and not (only_new and committed.reused):
+                    context.log_event(self._event(context, output, committed))
+        if not output.partitioned:
+            context.log_event(
+                dg.AssetMaterialization(context.asset_key, metadata=totals.metadata(), tags=_code_version_tags(context))
+            )
+
+    def _event(
+        self, context: dg.OutputContext, output: StepOutput, committed: Committed
+    ) -> dg.AssetMaterialization:
+        return batch_event(
+            context.asset_key,
+            committed,
+            output.parents,
+            committed.record.batch,
+            _backfill_tags(context),
+        )
+
+    def _commit_tables(self, context: dg.OutputContext, obj: object) -> None:
+        folder = self._folder(context.asset_key)
+        keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
+        tables = obj if isinstance(obj, dict) and len(keys) > 1 else {keys[0]: obj}
+        missing = [key for key in keys if key not in tables]
+        if missing:
+            raise ConfigError(
+                f"asset {context.asset_key.to_user_string()} returned nothing for partition {missing[0]!r}; a run "
+                "over several partitions returns a dict of partition key to table"
+            )
+
+        def compute(key: str, fingerprint: str) -> Work:
+            table = table_from(tables[key])
+            return Work(Outcome(table), Origin("asset", "1", "", fingerprint, table.num_rows, {}, 0.0))
+
+        stream = BatchStream(folder, keys, lambda key: "", compute, reuse=False)
+        with held_signals() as stop:
+            for committed in stream.commit_all(stop):
+                if len(keys) == 1:
+                    context.add_output_metadata(batch_metadata(committed))
+
+    def load_input(self, context: dg.InputContext) -> "pa.Table | pd.DataFrame | StoredBatches":
+        """The upstream's committed batches. Raises MissingBatch, CorruptFile."""
+        upstream = context.upstream_output
+        metadata = (upstream.definition_metadata or {}) if upstream is not None else {}
+        folder = folder_in(metadata) or self._folder(context.asset_key)
+        keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
+        batches = StoredBatches(folder, keys)
+        wanted = context.dagster_type.typing_type
+        if wanted is StoredBatches:
+            return batches
+        table = batches.table()
+        return table.to_pandas() if getattr(wanted, "__name__", "") == "DataFrame" else table
+
+    def _folder(self, key: dg.AssetKey) -> StepFolder:
+        root = Path(self.root).resolve()
+        path = root.joinpath(*map(key_to_name, key.path))
+        format: Format = self.format  # pyright: ignore[reportAssignmentType]
+        return StepFolder(inside(root, path), format, allow_pickle=self.allow_pickle)
+
+
+def folder_metadata(folder: StepFolder) -> dict[str, str]:
+    """What an asset of a pipeline says of its files in its definition, for assets that read it."""
+    flags = [name for name in ("whole", "allow_pickle") if getattr(folder, name)]
+    return {FOLDER_METADATA: str(folder.path), FORMAT_METADATA: " ".join([folder.format, *flags])}
+
+
+def folder_in(metadata: Mapping[str, object]) -> StepFolder | None:
+    """The folder that `folder_metadata` described, or None for an asset of another kind."""
+    if FOLDER_METADATA not in metadata:
+        return None
+    path, format = (getattr(metadata[name], "value", metadata[name]) for name in (FOLDER_METADATA, FORMAT_METADATA))
+    name, *flags = str(format).split()
+    stored: Format = name  # pyright: ignore[reportAssignmentType]
+    return StepFolder(Path(str(path)), stored, "whole" in flags, "allow_pickle" in flags)
+
+
+class _Totals:
+    """The sums over the batches of an unpartitioned asset."""
+
+    def __init__(self) -> None:
+        self.batches = self.new = self.rows_in = self.rows_out = 0
+        self.rejected: dict[str, int] = {}
+        self.failed: dict[str, int] = {}
+        self.seconds = 0.0
+
+    def add(self, committed: Committed) -> None:
+        record = committed.record
+        self.batches += 1
+        self.new += not committed.reused
+        self.rows_in += record.rows_in
+        self.rows_out += record.rows_out
+        self.seconds += 0.0 if committed.reused else record.seconds
+        for counts, more in ((self.rejected, record.rejected), (self.failed, record.failed)):
+            for name, count in more.items():
+                counts[name] = counts.get(name, 0) + count
+
+    def metadata(self) -> dict[str, dg.MetadataValue]:
+        counts = count_metadata(self.rows_in, self.rows_out, self.rejected, self.failed, self.seconds)
+        batches = {"batches": dg.MetadataValue.int(self.batches), "new_batches": dg.MetadataValue.int(self.new)}
+        return {**counts, **batches}
+
+
+def _is_all_ours(context: dg.OutputContext) -> bool:
+    """Whether every asset of the run is one of a pipeline, so that no foreign event is deferred."""
+    step_context = context.step_context
+    layer = step_context.job_def.asset_layer
+    selected = step_context.dagster_run.asset_selection or layer.executable_asset_keys
+    return all(FOLDER_METADATA in layer.get(key).metadata for key in selected)
+
+
+def _code_version_tags(context: dg.OutputContext) -> dict[str, str]:
+    version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
+    return {CODE_VERSION_TAG: version} if version else {}
+
+
+def _backfill_tags(context: dg.OutputContext) -> dict[str, str]:
+    tags = context.step_context.dagster_run.tags
+    return {BACKFILL_TAG: tags[BACKFILL_TAG]} if BACKFILL_TAG in tags else {}
+
+
+@contextlib.contextmanager
+def _cancelled_when_stopped(context: dg.OutputContext) -> Iterator[None]:
+    """Turns Stopped into a CANCELED run that Dagster does not retry; its partitions are exact."""
+    try:
+        yield
+    except Stopped as stopped:
+        step_context = context.step_context
+        step_context.instance.report_run_canceling(step_context.dagster_run, message=str(stopped))
+        raise dg.Failure(description=str(stopped), allow_retries=False) from stopped

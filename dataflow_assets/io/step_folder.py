@@ -1,0 +1,262 @@
+"""One step's files: data, rejected and failed rows, and the commit records that make them exist."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import xxhash
+
+from dataflow_assets.batch import content_hash, schema_of
+from dataflow_assets.errors import CorruptFile, MissingBatch, StorageError
+from dataflow_assets.io import atomic
+from dataflow_assets.io.commit_record import CommitRecord, StoredFile
+from dataflow_assets.io.formats import EXTENSIONS, Format, decode, encode
+from dataflow_assets.io.names import key_to_name
+from dataflow_assets.operators.operator import REJECT_REASON, Outcome
+
+COMMITS = "_commits"
+PARTS = ("kept", "rejected", "failed")
+HEAD_ROWS = 5
+
+
+class Origin(NamedTuple):
+    """Where a batch comes from: what a commit record says beside its files."""
+
+    operator: str
+    operator_version: str
+    code_version: str
+    fingerprint: str
+    rows_in: int
+    inputs: Mapping[str, str]
+    started_at: float
+
+
+class Prepared(NamedTuple):
+    """A batch whose files are durable under temporary names, the record to be written, its first rows."""
+
+    record: CommitRecord
+    paths: dict[str, Path]
+    head: pa.Table
+
+
+@dataclass(frozen=True)
+class StepFolder:
+    """The files of one step below `path`.
+
+    `path/<batch>.<ext>` holds the kept rows, `path/_rejected` and `path/_failed` the others,
+    `path/_commits/<batch>.json` the record. With `whole` the kept rows of the single batch are
+    the file `<path>.<ext>` beside the folder.
+    """
+
+    path: Path
+    format: Format = "jsonl"
+    whole: bool = False
+    allow_pickle: bool = False
+
+    def file_of(self, key: str, part: str = "kept") -> Path:
+        """Where a part of a batch is stored."""
+        extension = EXTENSIONS[self.format]
+        if part != "kept":
+            return self.path / f"_{part}" / f"{key_to_name(key)}.{extension}"
+        if self.whole:
+            return self.path.with_name(f"{self.path.name}.{extension}")
+        return self.path / f"{key_to_name(key)}.{extension}"
+
+    def record_file(self, key: str) -> Path:
+        """Where the commit record of a batch is."""
+        return self.path / COMMITS / f"{key_to_name(key)}.json"
+
+    def record(self, key: str) -> CommitRecord | None:
+        """The record of a batch whose files are all there as committed; None where there is none.
+
+        A file whose size and time are those of the record is taken as it is; where only the time
+        differs, its content is hashed. Raises StorageError where the record cannot be read.
+        """
+        record = self._read_record(self.record_file(key))
+        if record is None or record.batch != key:
+            return None
+        files = [self._stored_path(stored) for stored in record.files.values()]
+        unchanged = all(map(_is_as_stored, files, record.files.values()))
+        return record if unchanged else None
+
+    def keys(self) -> list[str]:
+        """The keys of all records that can be read, whether or not their files are whole; sorted."""
+        folder = self.path / COMMITS
+        if not folder.is_dir():
+            return []
+        records = map(self._read_record, sorted(folder.glob("*.json")))
+        return sorted(record.batch for record in records if record is not None)
+
+    def _read_record(self, path: Path) -> CommitRecord | None:
+        try:
+            return CommitRecord.from_bytes(path.read_bytes(), str(path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror}; give permission") from error
+
+    def _stored_path(self, stored: StoredFile) -> Path:
+        return Path(os.path.normpath(self.path / stored.name))
+
+    def read(self, key: str, part: str = "kept", record: CommitRecord | None = None) -> pa.Table | None:
+        """The rows of a part of a committed batch, checked against its record; None for no such part.
+
+        Raises MissingBatch where the batch was never committed, CorruptFile where the file is not
+        what was committed.
+        """
+        record = record or self.record(key)
+        if record is None:
+            raise MissingBatch(
+                f"batch {key!r} of {self.path.name} is not committed in {self.path}; materialize that step first"
+            )
+        stored = record.files.get(part)
+        if stored is None:
+            return None
+        path = self._stored_path(stored)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror}") from error
+        if xxhash.xxh3_128_hexdigest(data) != stored.hash:
+            raise CorruptFile(
+                f"{path} is not what was committed (its hash differs from {self.record_file(key)}); "
+                "delete it and run again: the batch is then made anew"
+            )
+        return decode(data, record.format, stored.schema, allow_pickle=self.allow_pickle)
+
+    def prepare(self, key: str, outcome: Outcome, origin: Origin) -> Prepared:
+        """Encodes and writes a batch under temporary names, durable; may run in any thread.
+
+        Raises StorageError, UnwritableValue.
+        """
+        tables = dict(zip(PARTS, outcome, strict=True))
+        files, paths = {}, {}
+        for part, table in tables.items():
+            if table is None or (part != "kept" and not table.num_rows):
+                continue
+            path = self.file_of(key, part)
+            atomic.make_folder(path.parent)
+            written = atomic.write_temporary(path, encode(table, self.format))
+            name = os.path.relpath(path, self.path)
+            files[part] = StoredFile(
+                name, table.num_rows, written.size, written.hash, written.mtime_ns, schema_of(table)
+            )
+            paths[part] = path
+        record = CommitRecord(
+            batch=key,
+            operator=origin.operator,
+            operator_version=origin.operator_version,
+            code_version=origin.code_version,
+            fingerprint=origin.fingerprint,
+            content_hash=content_hash(outcome.kept),
+            format=self.format,
+            files=files,
+            rows_in=origin.rows_in,
+            rows_out=outcome.kept.num_rows,
+            rejected=_counts(outcome.rejected, REJECT_REASON),
+            failed=_counts(outcome.failed, "error_class"),
+            inputs=dict(origin.inputs),
+            started_at=origin.started_at,
+            seconds=round(time.time() - origin.started_at, 4),
+        )
+        return Prepared(record, paths, outcome.kept.slice(0, HEAD_ROWS))
+
+    def commit(self, prepared: Prepared) -> CommitRecord:
+        """Publishes a prepared batch: data files, then the record. Raises StorageError.
+
+        Files of an earlier generation that the new one does not replace are removed before the
+        record is written, so that at every moment a record is true or its batch does not exist.
+        """
+        key = prepared.record.batch
+        old = self._read_record(self.record_file(key))
+        folders = {path.parent for path in prepared.paths.values()}
+        for path in prepared.paths.values():
+            atomic.publish(path)
+        if old is not None:
+            self._remove_replaced(old, prepared)
+        for folder in sorted(folders):
+            atomic.sync_folder(folder)
+        record = replace(prepared.record, generation=old.generation + 1 if old else 1)
+        atomic.make_folder(self.path / COMMITS)
+        atomic.write_atomically(self.record_file(key), record.to_bytes())
+        return record
+
+    def _remove_replaced(self, old: CommitRecord, prepared: Prepared) -> None:
+        kept = set(prepared.paths.values())
+        for stored in old.files.values():
+            if (path := self._stored_path(stored)) not in kept:
+                atomic.remove(path)
+
+    def transcode(self, key: str, record: CommitRecord) -> CommitRecord:
+        """Stores a batch that was committed in another format in this folder's format.
+
+        The rows, fingerprint and content hash stay, so that nothing downstream is done again.
+        """
+        tables = [self.read(key, part, record) for part in PARTS]
+        outcome = Outcome(*tables)  # pyright: ignore[reportArgumentType]
+        origin = Origin(
+            record.operator,
+            record.operator_version,
+            record.code_version,
+            record.fingerprint,
+            record.rows_in,
+            record.inputs,
+            record.started_at,
+        )
+        prepared = self.prepare(key, outcome, origin)
+        return self.commit(prepared._replace(record=replace(prepared.record, seconds=record.seconds)))
+
+    def remove(self, key: str) -> None:
+        """Removes a batch: its record first, then its files. Raises StorageError."""
+        record = self._read_record(self.record_file(key))
+        atomic.remove(self.record_file(key))
+        if record is not None:
+            for stored in record.files.values():
+                atomic.remove(self._stored_path(stored))
+
+    def remove_all_but(self, keys: set[str]) -> list[str]:
+        """Removes every batch that is not among `keys`, and data files that no record knows.
+
+        Returns the keys that were removed.
+        """
+        gone = [key for key in self.keys() if key not in keys]
+        for key in gone:
+            self.remove(key)
+        names = {key_to_name(key) for key in keys}
+        for path in self._stored_files():
+            if path.name.split(".")[0] not in names:
+                atomic.remove(path)
+        return gone
+
+    def _stored_files(self) -> list[Path]:
+        folders = [self.path, *(self.path / f"_{part}" for part in PARTS[1:]), self.path / COMMITS]
+        return [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+
+
+def _is_as_stored(path: Path, stored: StoredFile) -> bool:
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    if status.st_size != stored.size:
+        return False
+    return status.st_mtime_ns == stored.mtime_ns or _hash_of(path) == stored.hash
+
+
+def _hash_of(path: Path) -> str:
+    digest = xxhash.xxh3_128()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _counts(table: pa.Table | None, column: str) -> dict[str, int]:
+    if table is None or not table.num_rows:
+        return {}
+    counts = table[column].value_counts().to_pylist()
+    return {entry["values"]: entry["counts"] for entry in sorted(counts, key=lambda entry: entry["values"])}

@@ -1,0 +1,186 @@
+"""Runs a function of the user on each row."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from dataflow_assets.batch import (
+    ROW_ID,
+    ColumnType,
+    Schema,
+    arrow_field,
+    column_of,
+    rows_of,
+    schema_of,
+    table_of,
+)
+from dataflow_assets.errors import ConfigError, WrongType
+from dataflow_assets.operators.operator import (
+    REJECT_REASON,
+    RESERVED_COLUMNS,
+    Outcome,
+    Params,
+    RowErrors,
+    RowOperator,
+)
+from dataflow_assets.operators.registry import import_object, register
+
+RowFunction = Callable[[dict[str, object]], Mapping[str, object] | None]
+_REASON = "function_returned_none"
+_PYTHON: dict[ColumnType, str] = {
+    "string": "str",
+    "int64": "int of 64 bits",
+    "float64": "float",
+    "bool": "bool",
+    "json": "a JSON value",
+}
+
+
+class _MapPythonParams(Params):
+    function: str = Field(description="The function, as `package.module:name`.")
+    columns: dict[str, ColumnType] = Field(
+        default_factory=dict, description="The columns that the function adds or whose type it changes."
+    )
+    version: str | None = Field(
+        None, description="Change it when code that the function calls has changed: the step is redone."
+    )
+
+    @field_validator("function")
+    @classmethod
+    def _is_callable(cls, path: str) -> str:
+        try:
+            function = import_object(path)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        if not callable(function):
+            raise ValueError(f"{path!r} is a {type(function).__name__}, expected a function")
+        return path
+
+    @field_validator("columns")
+    @classmethod
+    def _not_reserved(cls, columns: dict[str, ColumnType]) -> dict[str, ColumnType]:
+        if taken := [name for name in columns if name in RESERVED_COLUMNS or not name]:
+            raise ValueError(f"reserved column names: {', '.join(map(repr, taken))}")
+        return columns
+
+
+@register
+class MapPython(RowOperator):
+    """Calls your Python function with each row; what it returns changes or adds columns.
+
+    Grain: one row in, at most one out; order and ids unchanged. The function gets a row as a dict of
+    Python values (JSON decoded, null as None) and returns a dict of the columns that change; others
+    stay, and a declared column that it leaves out is null where it is new. None rejects the row with
+    the reason `function_returned_none`. New columns, and those whose type changes, are declared in
+    `columns`, because the columns of a step are known before its first row. Writes those.
+
+    What the function raises sends its row to `_failed`, as does WrongType: a column that is not
+    declared, a changed `row_id`, or a value of another type (only a whole number may stand for a
+    float; nothing is converted). The step is redone when the function's source changes; for what
+    the function calls, change `version`.
+
+    Example:
+        - {name: scored, type: map_python, params: {function: "my.module:score", columns: {score: float64}}}
+    """
+
+    name = "map_python"
+    Params = _MapPythonParams
+    params: _MapPythonParams
+
+    def writes(self) -> Schema:
+        """The declared columns."""
+        return dict(self.params.columns)
+
+    def touched(self, schema: Schema) -> set[str]:
+        """Every column but `row_id`: the function may change any."""
+        return set(self.output_schema(schema)) - {ROW_ID}
+
+    def identity(self) -> Mapping[str, object]:
+        """The hash of the function's source, so that editing it redoes the step."""
+        return {"source": hashlib.sha256(_source(self._function).encode()).hexdigest()}
+
+    @cached_property
+    def _function(self) -> RowFunction:
+        return import_object(self.params.function)  # pyright: ignore[reportReturnType]
+
+    def apply(self, table: pa.Table) -> Outcome:
+        """The rows as the function changed them."""
+        schema = self.output_schema(schema_of(table))
+        columns: dict[str, list[object]] = {name: [] for name in schema}
+        errors, dropped = RowErrors.none(), []
+        for position, row in enumerate(rows_of(table)):
+            try:
+                changed = self._changed(row, schema)
+            except Exception as error:  # noqa: BLE001  the user's function may raise anything; its row fails alone
+                errors.add(position, error)
+                continue
+            if changed is None:
+                dropped.append(position)
+                continue
+            for name, value in changed.items():
+                columns[name].append(value)
+        return Outcome(table_of(columns, schema), _rejected(table, dropped), errors.failed_rows(table))
+
+    def _changed(self, row: dict[str, object], schema: Schema) -> dict[str, object] | None:
+        """The whole new row, every value checked; None where the function rejects it."""
+        before = dict(row)
+        returned = self._function(row)
+        if returned is None:
+            return None
+        if not isinstance(returned, Mapping):
+            raise WrongType(
+                f"wrong type: {self.params.function} returned {type(returned).__name__}, expected a dict "
+                "of the changed columns, or None to drop the row"
+            )
+        for name in returned:
+            if name not in schema:
+                raise WrongType(
+                    f"wrong type: {self.params.function} returned the column {name!r}, which is not "
+                    f"declared; add it to the step's params, e.g. `columns: {{{name}: string}}`"
+                )
+        if returned.get(ROW_ID, before[ROW_ID]) != before[ROW_ID]:
+            raise WrongType(
+                f"wrong type: {self.params.function} changed {ROW_ID!r}, which belongs to the row; leave it"
+            )
+        whole = {**before, **returned}
+        return {name: self._checked(name, whole.get(name), kind) for name, kind in schema.items()}
+
+    def _checked(self, name: str, value: object, kind: ColumnType) -> object:
+        if value is None:
+            return None
+        try:
+            if kind == "float64" and type(value) is int and float(value) == value:
+                return float(value)
+            if kind == "json" or type(value).__name__ == _PYTHON[kind].split()[0]:
+                column_of([value], kind)
+                return value
+            problem = type(value).__name__
+        except (TypeError, ValueError, OverflowError, UnicodeEncodeError) as error:
+            problem = f"{type(value).__name__} that does not fit ({error})"
+        raise WrongType(
+            f"wrong type: {self.params.function} gave {problem} for column {name!r}, expected "
+            f"{_PYTHON[kind]} (column type {kind})"
+        )
+
+
+def _rejected(table: pa.Table, positions: list[int]) -> pa.Table | None:
+    if not positions:
+        return None
+    reasons = pa.array([_REASON] * len(positions), pa.large_string())
+    rows = table.take(pa.array(positions, pa.int64()))
+    return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
+
+
+def _source(function: object) -> str:
+    """The source of a function or of its class; nothing where Python keeps none (builtins)."""
+    target = inspect.unwrap(function) if inspect.isfunction(function) else function
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        target = type(target)
+    try:
+        return inspect.getsource(target)
+    except (OSError, TypeError):
+        return ""

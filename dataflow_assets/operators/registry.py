@@ -1,0 +1,112 @@
+"""Which operators there are: registered by decorator, by entry point, or named by dotted path."""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.operator import Operator
+
+ENTRY_POINT_GROUP = "dataflow_assets.operators"
+_registered: dict[str, type[Operator]] = {}
+OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+
+
+def register(operator: OperatorClass) -> OperatorClass:
+    """Makes an operator class known by its `name`. Raises ConfigError if another class has the name."""
+    known = _registered.get(operator.name)
+    if known is not None and _path(known) != _path(operator):
+        raise ConfigError(f"two operators are called {operator.name!r}: {_path(known)} and {_path(operator)}")
+    _registered[operator.name] = operator
+    return operator
+
+
+def _path(operator: type[Operator]) -> str:
+    return f"{operator.__module__}.{operator.__qualname__}"
+
+
+@cache
+def _load_all() -> None:
+    """Imports the operators of this package and those of the entry points, once a process."""
+    package = importlib.import_module("dataflow_assets.operators")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        loaded = point.load()
+        if isinstance(loaded, type) and issubclass(loaded, Operator):
+            register(loaded)
+
+
+def operators() -> Mapping[str, type[Operator]]:
+    """Every operator that is known by name, sorted by name."""
+    _load_all()
+    return dict(sorted(_registered.items()))
+
+
+def find_operator(name: str) -> type[Operator]:
+    """The operator class of this name, or of the path `package.module:Class`.
+
+    Raises ConfigError, with the nearest names, where there is none.
+    """
+    if ":" in name:
+        return _imported(name)
+    known = operators()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`dataflow-assets operators` lists them"
+    raise ConfigError(f"there is no operator {name!r}; {hint}")
+
+
+def _imported(path: str) -> type[Operator]:
+    loaded = import_object(path)
+    if not (isinstance(loaded, type) and issubclass(loaded, Operator)):
+        raise ConfigError(f"{path!r} is a {type(loaded).__name__}, expected an Operator class")
+    return loaded
+
+
+def import_object(path: str) -> object:
+    """The object at `package.module:name`. Raises ConfigError that says which part is missing."""
+    module_name, _, attribute = path.partition(":")
+    if not module_name or not attribute:
+        raise ConfigError(f"{path!r} is no path to Python code; expected `package.module:name`")
+    try:
+        loaded = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(f"module {module_name!r} of {path!r} cannot be imported: {error}") from error
+    for part in attribute.split("."):
+        if not hasattr(loaded, part):
+            raise ConfigError(f"module {module_name!r} has no {attribute!r} (asked for by {path!r})")
+        loaded = getattr(loaded, part)
+    return loaded
+
+
+def build_operator(name: str, params: Mapping[str, object]) -> Operator:
+    """An operator with checked parameters. Raises ConfigError with one line for each mistake."""
+    operator = find_operator(name)
+    try:
+        return operator(operator.Params.model_validate(dict(params)))
+    except ValidationError as error:
+        raise ConfigError(_lines(name, operator, error)) from error
+
+
+def _lines(name: str, operator: type[Operator], error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False):
+        where = ".".join(map(str, problem["loc"])) or "params"
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(operator.Params.model_fields)
+            lines.append(f"operator {name!r} has no parameter {where!r}; it has: {known}")
+        elif problem["type"] == "missing":
+            lines.append(f"operator {name!r} needs the parameter {where!r}")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            found = f" (found {problem['input']!r})" if problem["loc"] else ""
+            lines.append(f"operator {name!r}, parameter {where!r}: {message}{found}")
+    return lines

@@ -1,0 +1,246 @@
+"""A pipeline: its source, its steps and their graph, checked as a whole before any work.
+
+`Pipeline(...)` and `Step(...)` raise ConfigError with one line for each mistake; `load_pipeline`
+makes them from a file, with the line of each.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator
+
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.operator import Operator
+from dataflow_assets.operators.registry import build_operator
+from dataflow_assets.pipeline_environment import redacted
+from dataflow_assets.pipeline_graph import SOURCE, children_of, parents_of, topological
+from dataflow_assets.pipeline_problems import Problem, near_names, printable, shortened, shown
+from dataflow_assets.pipeline_step import (
+    MODEL_CONFIG,
+    FolderName,
+    Step,
+    checked_steps,
+    problem_line,
+    secrets_in,
+    step_label,
+    take_over,
+)
+from dataflow_assets.sources.spec import SourceSpec
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
+
+
+Format = Literal["jsonl", "json", "csv", "parquet", "pickle"]
+
+
+class Origin(NamedTuple):
+    """Where a pipeline was written: `lines` holds the line of each step, `environment` what to hide."""
+
+    base_dir: Path
+    file: Path | None = None
+    lines: Sequence[int] = ()
+    environment: Mapping[str, str] = {}
+
+
+class Pipeline(BaseModel):
+    """A data set's way through steps. Files go to `<root>/<name>/<prefix>_step<N>/`.
+
+    A batch is closed at `batch_rows` rows or `batch_bytes` bytes, whichever comes first;
+    `batch_rows: null` makes the whole data set one batch and one file a step.
+    """
+
+    model_config = MODEL_CONFIG
+
+    name: FolderName = Field(description="The folder and asset group of the pipeline.")
+    description: str = ""
+    source: SourceSpec
+    batch_rows: int | None = Field(default=10_000, ge=1, description="Rows in a batch; null: all in one.")
+    batch_bytes: int = Field(default=64 * 2**20, ge=1, description="Bytes at which a batch is closed.")
+    format: Format = Field(default="jsonl", description="Format of the step files.")
+    prefix: FolderName = Field(
+        default_factory=lambda data: data.get("name", ""), description="First part of the step folders."
+    )
+    root: str | None = Field(default=None, min_length=1, description="Folder or fsspec URL of all files.")
+    workers: int | None = Field(default=None, ge=1, description="Workers a step; default: the cores.")
+    allow_pickle: bool = Field(default=False, validate_default=True, description="Allows format pickle.")
+    steps: list[Step] = Field(min_length=1)
+
+    _origin: Origin = PrivateAttr(default_factory=lambda: Origin(Path.cwd()))
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **data: object) -> None:
+            problems = self._fill(data)
+            if problems:
+                raise ConfigError(problem_lines(problems, data, Origin(Path.cwd())))
+
+    @field_validator("allow_pickle")
+    @classmethod
+    def _pickle_is_allowed(cls, allowed: bool, info: ValidationInfo) -> bool:
+        if info.data.get("format") == "pickle" and not allowed:
+            raise ValueError(
+                "format pickle runs code when it is read; say allow_pickle: true if all files are your own"
+            )
+        return allowed
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, object], origin: Origin) -> "tuple[Pipeline, list[Problem]]":
+        """The pipeline of this plain data, to be used only where no mistakes come with it."""
+        pipeline = cls.__new__(cls)
+        problems = pipeline._fill(data)
+        if not problems:
+            pipeline._origin = origin
+        return pipeline, problems
+
+    def _fill(self, data: Mapping[str, object]) -> list[Problem]:
+        """Checks and takes over the data; the mistakes of all parts together."""
+        given = data.get("steps")
+        steps, operators, problems = checked_steps(given) if isinstance(given, list) else ({}, {}, [])
+        whole = {**data, "steps": list(steps.values())} if isinstance(given, list) else data
+        fields = take_over(self, whole)
+        if problems:
+            fields = [problem for problem in fields if problem.path[:1] != ("steps",)]
+        if not fields and not problems:
+            vars(self).update(_operators=operators)
+        return fields + problems
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder from which relative paths count: the file's, or the working folder at the time."""
+        return self._origin.base_dir
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the pipeline was loaded from, None when it was built in Python."""
+        return self._origin.file
+
+    @property
+    def resolved_root(self) -> str | None:
+        """`root` as an absolute path, relative ones counted from `base_dir`; URLs as they are."""
+        return None if self.root is None else resolved(self.root, self.base_dir)
+
+    @cached_property
+    def _parents(self) -> dict[str, list[str]]:
+        return parents_of(self.steps)
+
+    @cached_property
+    def ordered_steps(self) -> list[Step]:
+        """The steps, each after its parents, ties in file order."""
+        by_name = {step.name: step for step in self.steps}
+        return [by_name[name] for name in topological(self._parents)]
+
+    def step(self, step: Step | str) -> Step:
+        """The step of this name. Raises ConfigError where there is none."""
+        name = step if isinstance(step, str) else step.name
+        for known in self.steps:
+            if known.name == name:
+                return known
+        names = ", ".join(known.name for known in self.ordered_steps)
+        hint = near_names(name, self._parents)
+        raise ConfigError(f"pipeline {self.name!r} has no step {shown(name)} (it has: {names}){hint}")
+
+    def step_number(self, step: Step | str) -> int:
+        """The number of the step in its folder's name: 1 for the first in topological order."""
+        return self.ordered_steps.index(self.step(step)) + 1
+
+    def parents(self, step: Step | str) -> list[str]:
+        """Whose rows the step gets: names of steps, or `source`."""
+        return self._parents[self.step(step).name]
+
+    def children(self, step: Step | str) -> list[str]:
+        """Who gets the rows of this step, or of `source`; in file order."""
+        return children_of(self._parents)[SOURCE if step == SOURCE else self.step(step).name]
+
+    def operator(self, step: Step | str) -> Operator:
+        """The operator of this step, made once."""
+        return self._operators[self.step(step).name]
+
+    @cached_property
+    def _operators(self) -> dict[str, Operator]:
+        return {step.name: build_operator(step.type, step.params) for step in self.steps}
+
+    def place(self, step: Step | str) -> str:
+        """Where the step was written, as a message begins: `four.yaml:7: step 2 'plain' (strip_html)`."""
+        index = self.steps.index(self.step(step))
+        label = step_label(index, step, self.steps[index].type)
+        if self.file is None:
+            return f"pipeline {self.name!r}: {label}"
+        return f"{self.file}:{self._origin.lines[index]}: {label}"
+
+    def secret_values(self) -> set[str]:
+        """The values of all SecretStr parameters, for whoever has to keep them out of a text."""
+        return {text for step in self.steps for text in secrets_in(step.params)}
+
+    def redacted(self, message: str) -> str:
+        """The message without secrets and without values that came from the environment."""
+        secrets = dict.fromkeys(filter(None, self.secret_values()), "**********")
+        return redacted(message, {**secrets, **self._origin.environment})
+
+    def with_changes(
+        self,
+        *,
+        input: str | None = None,
+        root: str | None = None,
+        format: str | None = None,
+        batch_rows: int | None = None,
+        workers: int | None = None,
+    ) -> "Pipeline":
+        """The same pipeline with what a command line overrides; None leaves a field as it is.
+
+        `input` and `root` are the user's words: relative ones count from the working folder.
+        """
+        here = Path.cwd()
+        changes: dict[str, object] = {"format": format, "batch_rows": batch_rows, "workers": workers}
+        changes["root"] = None if root is None else resolved(root, here)
+        changes["source"] = None if input is None else self._source_at(resolved(input, here))
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        changed = {**kept, **{name: value for name, value in changes.items() if value is not None}}
+        pipeline, problems = Pipeline.from_data(changed, self._origin)
+        if problems:
+            raise ConfigError(problem_lines(problems, changed, self._origin._replace(file=None)))
+        return pipeline
+
+    def _source_at(self, path: str) -> SourceSpec:
+        return self.source.model_copy(update={"path": path})
+
+    def __getstate__(self) -> dict:
+        state = super().__getstate__()
+        fields = {name: value for name, value in state["__dict__"].items() if name in type(self).model_fields}
+        return {**state, "__dict__": fields}
+
+
+def resolved(path: str, base_dir: Path) -> str:
+    """The path made absolute from `base_dir`; a URL (`scheme://…`) as it is."""
+    return path if _URL.match(path) else str(base_dir / Path(path).expanduser())
+
+
+def problem_lines(
+    problems: Sequence[Problem], data: Mapping[str, object], origin: Origin, where: str | None = None
+) -> list[str]:
+    """The mistakes as lines of a ConfigError: place, step, message."""
+    if where is None:
+        name = data.get("name")
+        where = f"pipeline {shown(shortened(str(name), 64))}" if isinstance(name, str) else "pipeline"
+    lines = []
+    for problem in problems:
+        at = where if problem.line is None else f"{where}:{problem.line}"
+        label = _label_at(problem, data)
+        lines.append(f"{printable(at)}: {problem_line(problem.message, label, origin.environment)}")
+    return list(dict.fromkeys(lines))
+
+
+def _label_at(problem: Problem, data: Mapping[str, object]) -> str:
+    steps = data.get("steps")
+    if len(problem.path) < 2 or problem.path[0] != "steps" or not isinstance(steps, list):
+        return ""
+    index = problem.path[1]
+    if not isinstance(index, int) or index >= len(steps):
+        return ""
+    step = steps[index]
+    if isinstance(step, Step):
+        return step_label(index, step.name, step.type)
+    fields = step if isinstance(step, Mapping) else {}
+    return step_label(index, fields.get("name"), fields.get("type"))

@@ -1,0 +1,124 @@
+"""Every pipeline that is known by name: shipped, of the folders in DATAFLOW_PIPELINES, or registered."""
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline_file import SUFFIXES, load_pipeline
+from dataflow_assets.pipeline_problems import near_names, shown
+
+FOLDERS_VARIABLE = "DATAFLOW_PIPELINES"
+
+
+class _Registered(NamedTuple):
+    pipeline: Pipeline
+    place: str
+
+
+class _Catalog(NamedTuple):
+    """The pipelines and their places by name; mistakes in files; names that several places have."""
+
+    pipelines: dict[str, Pipeline]
+    places: dict[str, str]
+    problems: list[str]
+    clashes: dict[str, str]
+
+
+_registered: dict[str, _Registered] = {}
+
+
+def register_pipeline(pipeline: Pipeline, *, replace: bool = False) -> Pipeline:
+    """Makes a pipeline that was built in Python known by its name.
+
+    An equal pipeline may be registered again; another one of the name raises ConfigError, unless
+    `replace` is given (for a notebook).
+    """
+    caller = sys._getframe(1)
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    known = _registered.get(pipeline.name)
+    if known is not None and known.pipeline != pipeline and not replace:
+        raise ConfigError(_clash(pipeline.name, known.place, place))
+    _registered[pipeline.name] = _Registered(pipeline, place)
+    return pipeline
+
+
+def _clash(name: str, first: str, second: str) -> str:
+    return f"two pipelines are called {name!r}: {first} and {second}; give one of them another name"
+
+
+def catalog() -> dict[str, Pipeline]:
+    """All pipelines, sorted by name. Raises ConfigError with the mistakes of all files together."""
+    found = _gathered()
+    problems = [*found.problems, *found.clashes.values()]
+    if problems:
+        raise ConfigError(problems)
+    return dict(sorted(found.pipelines.items()))
+
+
+def find_pipeline(name_or_path: str) -> Pipeline:
+    """The pipeline of this name, or of this file: what ends in .yaml, .yml or .json, or is a path to one.
+
+    Mistakes in other files of the catalog do not matter to a name that is found.
+    """
+    path = Path(name_or_path)
+    if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
+        return load_pipeline(path)
+    found = _gathered()
+    if name_or_path in found.clashes:
+        raise ConfigError(found.clashes[name_or_path])
+    if name_or_path in found.pipelines:
+        return found.pipelines[name_or_path]
+    if path.is_file():
+        return load_pipeline(path)
+    known = ", ".join(sorted(found.pipelines)) or "none"
+    hint = near_names(name_or_path, found.pipelines)
+    missing = f"there is no pipeline {shown(name_or_path)} (known by name: {known}){hint}"
+    raise ConfigError([missing, *found.problems])
+
+
+def _gathered() -> _Catalog:
+    found = _Catalog({}, {}, [], {})
+    for file in _pipeline_files(found.problems):
+        try:
+            _add(found, load_pipeline(file), str(file))
+        except ConfigError as error:
+            found.problems.extend(error.problems)
+    for registered in _registered.values():
+        _add(found, registered.pipeline, registered.place)
+    return found
+
+
+def _add(found: _Catalog, pipeline: Pipeline, place: str) -> None:
+    first = found.places.setdefault(pipeline.name, place)
+    if first != place:
+        found.clashes.setdefault(pipeline.name, _clash(pipeline.name, first, place))
+    found.pipelines.setdefault(pipeline.name, pipeline)
+
+
+def _pipeline_files(problems: list[str]) -> Iterator[Path]:
+    """The files of the shipped folder and of the user's, each once."""
+    seen: set[Path] = set()
+    for folder in [Path(str(files("dataflow_assets") / "pipelines")), *_user_folders()]:
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError as error:
+            problems.append(f"{FOLDERS_VARIABLE}: the folder {folder} cannot be read: {error.strerror}")
+            continue
+        for path in paths:
+            if (
+                path.suffix.lower() in SUFFIXES
+                and not path.name.startswith(".")
+                and path.resolve() not in seen
+            ):
+                seen.add(path.resolve())
+                yield path
+
+
+def _user_folders() -> list[Path]:
+    named = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
+    return [Path(folder).expanduser() for folder in named if folder]

@@ -1,0 +1,90 @@
+"""How a mistake in a pipeline is told: what was found, where, and what is known instead."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+Path = tuple[str | int, ...]
+_MAX_FOUND_CHARS = 200
+_MAX_MESSAGE_CHARS = 600
+_TYPE_HINTS = {
+    "int_type": "; unquoted numbers are written like 5 or -3, all else is text",
+    "float_type": "; unquoted numbers are written like 5, 0.5 or 1e-4, all else is text",
+    "bool_type": "; the two booleans are written true and false, all else is text",
+    "string_type": "; quote it to make it text",
+}
+
+
+class Problem(NamedTuple):
+    """One mistake: a message, the path of the value in the pipeline, and a line if it is known."""
+
+    message: str
+    path: Path = ()
+    line: int | None = None
+
+    def under(self, *path: str | int) -> "Problem":
+        """The same mistake, seen from further up."""
+        return self._replace(path=(*path, *self.path))
+
+
+def printable(text: str) -> str:
+    """The text with control characters and all else that is not printable as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
+    """The text, cut to this length."""
+    return text if len(text) <= chars else f"{text[:chars]}…"
+
+
+def shown(value: object) -> str:
+    """A short, printable form of a value that was found."""
+    return printable(shortened(repr(value), _MAX_FOUND_CHARS))
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """`; did you mean …?` with the nearest of the known names; nothing where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def type_hint(kind: str, found: object) -> str:
+    """What to write where a value of another type than the pydantic error `kind` expects was found."""
+    wants_text = kind == "string_type"
+    fits = isinstance(found, bool | int | float) if wants_text else isinstance(found, str)
+    return _TYPE_HINTS.get(kind, "") if fits else ""
+
+
+def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """The mistakes that pydantic found in the data of this model, in our words."""
+    found = error.errors(include_url=False)
+    return [_problem(each, model) for each in found if each["type"] != "default_factory_not_called"]
+
+
+def _problem(found: Mapping, model: type[BaseModel]) -> Problem:
+    path, kind = tuple(found["loc"]), found["type"]
+    field = ".".join(map(str, path))
+    if kind == "extra_forbidden":
+        known = _fields_at(model, path[:-1])
+        names = f" (there are: {', '.join(known)})" if known else ""
+        return Problem(f"there is no field {field!r}{names}{near_names(str(path[-1]), known)}", path)
+    if kind == "missing":
+        return Problem(f"the field {field!r} is needed", path)
+    message = str(found["msg"]).removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    hint = type_hint(kind, found["input"])
+    value = f" (found {shown(found['input'])})" if "(found " not in message else ""
+    return Problem(f"{field}: {message}{value}{hint}" if field else message, path)
+
+
+def _fields_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    """The names of the fields of the model at this path within `model`."""
+    for name in path:
+        field = model.model_fields.get(str(name))
+        annotation = field.annotation if field else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return list(model.model_fields)

@@ -1,0 +1,128 @@
+"""A pipeline bound to its files: its source, steps and states as work that can be committed."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dataflow_assets.batch import Schema
+from dataflow_assets.column_check import check_columns, join_plan
+from dataflow_assets.errors import MissingBatch
+from dataflow_assets.io.layout import PipelineLayout
+from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.operators.operator import DatasetOperator
+from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.ingest import SourceIngest, final_schema, read_manifest, source_is_current
+from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.sources.records import peek_schema
+from dataflow_assets.step_work import StateWork, StepInput, StepWork
+
+DEFAULT_ROOT = "dataflow_data"
+ROOT_VARIABLE = "DATAFLOW_ROOT"
+SOURCE = "source"
+
+
+def root_of(pipeline: Pipeline) -> Path:
+    """Where the pipeline's files go: its own root, else DATAFLOW_ROOT, else `dataflow_data` here."""
+    if pipeline.root is not None:
+        return (pipeline.base_dir / pipeline.root).resolve()
+    return Path(os.environ.get(ROOT_VARIABLE, DEFAULT_ROOT)).resolve()
+
+
+@dataclass(frozen=True)
+class PipelineWork:
+    """One pipeline and its folders. With `reuse` off, what is committed is made again."""
+
+    pipeline: Pipeline
+    reuse: bool = True
+
+    @cached_property
+    def layout(self) -> PipelineLayout:
+        """The pipeline's folders. Raises ConfigError where a link leads out of the root."""
+        pipeline = self.pipeline
+        return PipelineLayout(
+            root_of(pipeline),
+            pipeline.name,
+            pipeline.prefix,
+            pipeline.format,
+            pipeline.batch_rows is None,
+            pipeline.allow_pickle,
+        )
+
+    def manifest(self) -> Manifest | None:
+        """What was read last, or None."""
+        return read_manifest(self.pipeline, self.layout)
+
+    def known_manifest(self) -> Manifest:
+        """What was read last. Raises MissingBatch where nothing was."""
+        manifest = self.manifest()
+        if manifest is None:
+            raise MissingBatch(
+                f"the source of pipeline {self.pipeline.name!r} was not read into {self.layout.folder}; "
+                f"materialize its asset {SOURCE!r} first"
+            )
+        return manifest
+
+    def source_is_current(self) -> bool:
+        """Whether step 0 holds exactly what the source holds now. Raises SourceError."""
+        return self.reuse and source_is_current(self.pipeline, self.layout)
+
+    def peeked_schema(self) -> Schema:
+        """The columns of the source's first rows, before anything is read. Raises SourceError."""
+        files, _ = discover(self.pipeline.source, self.pipeline.base_dir)
+        return final_schema(peek_schema(files, self.pipeline.source))
+
+    def check_before_run(self) -> None:
+        """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
+        if not self.source_is_current():
+            self.check_columns(self.peeked_schema())
+
+    def check_columns(self, schema: Schema) -> None:
+        """Raises ConfigError with every column that a step reads and nobody brings."""
+        check_columns(self.pipeline, schema)
+
+    def ingest(self, finish: Callable[[Manifest], None]) -> SourceIngest:
+        """The source as work; `finish` is told the manifest at the end."""
+
+        def finished(manifest: Manifest) -> None:
+            self.check_columns(manifest.schema)
+            self.remove_batches_but(set(manifest.batches))
+            finish(manifest)
+
+        return SourceIngest(self.pipeline, self.layout, finished, self.reuse)
+
+    def remove_batches_but(self, keys: set[str]) -> None:
+        """Removes batches that the source no longer has from every step."""
+        for number in range(len(self.pipeline.steps) + 1):
+            self.layout.step(number).remove_all_but(keys)
+
+    def folder_of(self, name: str) -> StepFolder:
+        """The folder of a step or of the source."""
+        return self.layout.step(0 if name == SOURCE else self.pipeline.step_number(name))
+
+    def step(self, step: Step) -> StepWork:
+        """A step as work. Raises MissingBatch where the source was not read yet."""
+        number = self.pipeline.step_number(step.name)
+        parents = {name: self.folder_of(name) for name in self.pipeline.parents(step)}
+        columns = self._join_columns(step) if len(parents) > 1 else None
+        return StepWork(
+            step.name,
+            self.pipeline.operator(step),
+            StepInput(parents, columns),
+            self.layout.step(number),
+            self.layout.summaries(number),
+            self.layout.verdicts(number),
+            step.workers or self.pipeline.workers,
+            step.chunk_rows,
+        )
+
+    def _join_columns(self, step: Step) -> dict[str, str]:
+        return join_plan(self.pipeline, self.known_manifest().schema)[step.name]
+
+    def state(self, step: Step) -> StateWork | None:
+        """The state of a dataset-scope step as work; None for a row-scope step."""
+        if not isinstance(self.pipeline.operator(step), DatasetOperator):
+            return None
+        return StateWork(self.step(step), self.known_manifest().batches, self.reuse)

@@ -1,0 +1,110 @@
+"""One run of a pipeline from the command or from Python: what is missing is made, the rest stays."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+from dagster import DagsterInstance
+
+from dataflow_assets.assets import IO_MANAGER_KEY, asset_key, pipeline_assets, register_batches
+from dataflow_assets.control import pipeline_lock
+from dataflow_assets.errors import DataflowError, RunError
+from dataflow_assets.io.atomic import remove_leftovers
+from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepFilesIOManager
+from dataflow_assets.mirror import repair_mirror
+from dataflow_assets.pipeline import Step
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+
+
+def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence[str] = ()) -> None:
+    """Brings the selected steps (default: all) up to date with the source, parameters and code.
+
+    Committed batches that are still right are left alone. Raises ConfigError, SourceError or
+    PipelineBusy before anything is run; RunError where the run could not go on; Stopped after a
+    signal. Running it again goes on from the last committed batch.
+    """
+    steps = _selected(work, select)
+    with pipeline_lock(work.layout.folder) as interrupted_since:
+        remove_leftovers(work.layout.folder)
+        assets = pipeline_assets(work)
+        work.check_before_run()
+        if not work.source_is_current():
+            _materialize(work, instance, assets, [SOURCE], {})
+        manifest = work.known_manifest()
+        work.check_columns(manifest.schema)
+        work.remove_batches_but(set(manifest.batches))
+        register_batches(instance, work.pipeline.name, manifest.batches)
+        names, keys = _to_do(work, steps, manifest.batches)
+        if names:
+            tags = {_RANGE_START: keys[0], _RANGE_END: keys[-1]} if keys else {}
+            _materialize(work, instance, assets, names, tags)
+        repair_mirror(work, instance, manifest, interrupted_since)
+
+
+def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
+    for name in select:
+        work.pipeline.step(name)
+    return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
+
+
+def _to_do(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The assets that are to be materialized, and the batches from the first to the last that is not done."""
+    dirty: dict[str, set[str]] = {}
+    names: list[str] = []
+    for step in steps:
+        parents = work.pipeline.parents(step.name)
+        from_parents = set().union(*(dirty.get(parent, set()) for parent in parents))
+        state = work.state(step)
+        if state is not None and (from_parents or not state.is_done() or not work.reuse):
+            names.append(f"{step.name}_state")
+            from_parents = set(keys)
+        done = work.step(step)
+        dirty[step.name] = {key for key in keys if key in from_parents or not work.reuse or not done.is_done(key)}
+        if dirty[step.name]:
+            names.append(step.name)
+    positions = [position for position, key in enumerate(keys) if any(key in some for some in dirty.values())]
+    return names, list(keys[positions[0] : positions[-1] + 1]) if positions else []
+
+
+def _materialize(
+    work: PipelineWork,
+    instance: DagsterInstance,
+    assets: Sequence[dg.AssetsDefinition],
+    names: Sequence[str],
+    tags: dict[str, str],
+) -> None:
+    selection = [asset_key(work.pipeline, name) for name in names]
+    with _own_errors():
+        dg.materialize(
+            assets,
+            selection=selection,
+            instance=instance,
+            resources={IO_MANAGER_KEY: StepFilesIOManager(root=str(work.layout.root))},
+            tags={**tags, ONLY_NEW_TAG: "true", "dataflow/pipeline": work.pipeline.name},
+            run_config=_QUIET,
+        )
+
+
+@contextlib.contextmanager
+def _own_errors() -> Iterator[None]:
+    """Raises the DataflowError that Dagster wrapped; anything else as RunError with its cause."""
+    try:
+        yield
+    except DataflowError:
+        raise
+    except Exception as error:
+        own = _own_error(error)
+        if own is not None:
+            raise own from None
+        raise RunError(f"the run failed: {type(error).__name__}: {error}") from error
+
+
+def _own_error(error: BaseException | None) -> DataflowError | None:
+    while error is not None:
+        if isinstance(error, DataflowError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,244 @@
+"""Which files a source means: paths, folders and globs to a sorted list of files."""
+
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple
+
+from dataflow_assets.errors import SourceError
+from dataflow_assets.sources.naming import with_slugs
+from dataflow_assets.sources.spec import FileFormat, SourceSpec
+
+Compression = Literal["gz", "zst"]
+FORMAT_BY_EXTENSION: dict[str, FileFormat] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".txt": "txt",
+}
+_COMPRESSION_BY_EXTENSION: dict[str, Compression] = {".gz": "gz", ".zst": "zst"}
+_FAMILIES = ({"jsonl", "json"}, {"csv", "tsv", "txt"}, {"parquet"})
+_KNOWN = ", ".join([*FORMAT_BY_EXTENSION, *_COMPRESSION_BY_EXTENSION])
+
+
+class SourceFile(NamedTuple):
+    """One file of a source, or, for `rows: file`, the text files of one folder.
+
+    `name` is how people know it (relative, as it is spelled), `slug` is its part of a batch key.
+    """
+
+    path: Path
+    name: str
+    slug: str
+    format: FileFormat
+    compression: Compression | None = None
+    members: tuple[Path, ...] = ()
+
+
+class _Found(NamedTuple):
+    path: Path
+    name: str
+
+
+def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[str]]:
+    """The files of the source, and the names of files in folders that were left out.
+
+    Each path in the given order, the files of a folder or glob sorted by name, a file that comes
+    twice once. Hidden files and names with a leading `_` are left out of folders. Raises SourceError
+    where a path leads to nothing that can be read.
+    """
+    files: list[SourceFile] = []
+    skipped: list[str] = []
+    seen: set[str] = set()
+    for text in spec.paths:
+        found, left_out = _usable(spec, text, base_dir)
+        skipped += left_out
+        fresh = [each for each in found if not _known(each.path, seen)]
+        if spec.rows == "file":
+            files += _as_one(fresh, text, base_dir)
+        else:
+            files += [_source_file(spec, each) for each in fresh]
+    return with_slugs(files), skipped
+
+
+def kind_of(name: str) -> tuple[FileFormat | None, Compression | None]:
+    """The format and compression that a file name says."""
+    suffixes = PurePosixPath(name.lower()).suffixes
+    compression = _COMPRESSION_BY_EXTENSION.get(suffixes[-1]) if suffixes else None
+    if compression:
+        suffixes = suffixes[:-1]
+    return (FORMAT_BY_EXTENSION.get(suffixes[-1]) if suffixes else None), compression
+
+
+def display_name(path: Path | str) -> str:
+    r"""A path as text that can be written anywhere: `/` between parts, invalid bytes as `\xNN`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace").replace(os.sep, "/")
+
+
+def _known(path: Path, seen: set[str]) -> bool:
+    resolved = os.path.realpath(path)
+    if resolved in seen:
+        return True
+    seen.add(resolved)
+    return False
+
+
+def _source_file(spec: SourceSpec, found: _Found) -> SourceFile:
+    by_name, compression = kind_of(found.path.name)
+    kind = spec.format or by_name
+    if kind is None:
+        raise SourceError(
+            f"source {found.name}: the extension says no format; expected one of {_KNOWN}. "
+            "Rename the file or set `source.format`"
+        )
+    if kind == "parquet" and compression:
+        raise SourceError(
+            f"source {found.name}: a parquet file inside a .{compression} archive cannot be streamed; "
+            "parquet compresses by itself, so unpack the file"
+        )
+    return SourceFile(found.path, found.name, "", kind, compression)
+
+
+def _as_one(found: list[_Found], text: str, base_dir: Path) -> list[SourceFile]:
+    """One logical file whose members are these: small files then make few batches."""
+    if not found:
+        return []
+    if len(found) == 1 and found[0].path == _absolute(text, base_dir):
+        return [SourceFile(found[0].path, found[0].name, "", "txt", None, (found[0].path,))]
+    root = _fixed_root(text, base_dir)
+    return [
+        SourceFile(root, _name(root, text, base_dir), "", "txt", None, tuple(each.path for each in found))
+    ]
+
+
+def _absolute(text: str, base_dir: Path) -> Path:
+    return Path(base_dir, os.path.expanduser(text))
+
+
+def _fixed_root(text: str, base_dir: Path) -> Path:
+    """The folder itself, or the part of a glob before its first wildcard."""
+    path = _absolute(text, base_dir)
+    if path.is_dir():
+        return path
+    while glob.has_magic(str(path)) and not path.exists():
+        path = path.parent
+    return path
+
+
+def _name(path: Path, text: str, base_dir: Path) -> str:
+    """Relative to the base folder where that contains it; else as the source spells its path."""
+    inside = path.is_relative_to(base_dir)
+    if inside:
+        return display_name(path.relative_to(base_dir))
+    if not os.path.isabs(os.path.expanduser(text)):
+        return display_name(os.path.relpath(path, base_dir))
+    root = _fixed_root(text, base_dir)
+    return display_name(Path(root.name, path.relative_to(root)) if path != root else Path(root.name))
+
+
+def _usable(spec: SourceSpec, text: str, base_dir: Path) -> tuple[list[_Found], list[str]]:
+    """The files of one path of the source that can be read, and the names of those left out."""
+    path = _absolute(text, base_dir)
+    try:
+        if path.is_file():
+            return [_Found(path, _name(path, text, base_dir))], []
+        if path.is_dir():
+            return _chosen(spec, text, base_dir, sorted(_walk(path)), f"folder {text}")
+    except OSError as error:
+        raise SourceError(
+            f"source {text}: {error.strerror or error}; expected a path that can be read"
+        ) from error
+    if path.exists():
+        raise SourceError(f"source {text}: it is neither a file nor a folder; expected one of them")
+    if glob.has_magic(text):
+        return _chosen(spec, text, base_dir, sorted(_matches(path)), f"glob {text}")
+    raise SourceError(_missing(path, text))
+
+
+def _chosen(
+    spec: SourceSpec, text: str, base_dir: Path, paths: list[Path], what: str
+) -> tuple[list[_Found], list[str]]:
+    found, left_out = [], []
+    for path in paths:
+        if path.is_file() and _fits(spec, path.name):
+            found.append(_Found(path, _name(path, text, base_dir)))
+        else:
+            left_out.append(_name(path, text, base_dir))
+    if found:
+        return found, left_out
+    if not left_out:
+        raise SourceError(f"source {what} has no files; expected files with one of {_KNOWN}")
+    some = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
+    raise SourceError(
+        f"source {what} has no file that can be read as {spec.format or 'a known format'} "
+        f"(found {len(left_out)}: {some}); expected one of {_KNOWN}, or set `source.format`"
+    )
+
+
+def _fits(spec: SourceSpec, name: str) -> bool:
+    """Whether a file that a folder or glob holds is meant.
+
+    Without a format: every known extension. With one: its family (json and jsonl; csv, tsv and
+    txt), and files without an extension; for txt also every unknown extension.
+    """
+    by_name, _ = kind_of(name)
+    wanted = "txt" if spec.rows == "file" else spec.format
+    if wanted is None:
+        return by_name is not None
+    if spec.format is None:
+        return by_name == wanted
+    if by_name is None:
+        return wanted == "txt" or not PurePosixPath(name).suffix or _only_compressed(name)
+    return any(wanted in family and by_name in family for family in _FAMILIES)
+
+
+def _only_compressed(name: str) -> bool:
+    return kind_of(name)[1] is not None and len(PurePosixPath(name).suffixes) == 1
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Every file below, links followed; a folder that contains itself is entered once."""
+    entered = {os.path.realpath(folder)}
+    for parent, folders, names in os.walk(folder, followlinks=True, onerror=_raise):
+        folders[:] = [name for name in folders if _is_data(name) and not _known(Path(parent, name), entered)]
+        yield from (Path(parent, name) for name in names if _is_data(name))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _is_data(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _matches(pattern: Path) -> Iterator[Path]:
+    """The files of a glob; names with a leading `_` only where the pattern spells one."""
+    spelled = any(part.startswith("_") for part in pattern.parts if glob.has_magic(part))
+    root = _literal_parts(pattern)
+    for match in glob.iglob(str(pattern), recursive=True):
+        parts = Path(match).parts[root:]
+        if not os.path.isdir(match) and (spelled or all(map(_is_data, parts))):
+            yield Path(match)
+
+
+def _literal_parts(pattern: Path) -> int:
+    return next(place for place, part in enumerate(pattern.parts) if glob.has_magic(part))
+
+
+def _missing(path: Path, text: str) -> str:
+    parent = path.parent
+    while not parent.is_dir() and parent != parent.parent:
+        parent = parent.parent
+    if parent == path.parent:
+        near = [display_name(name) for name in sorted(os.listdir(parent))[:5] if _is_data(name)]
+        hint = f"its folder has {', '.join(near)}" if near else "its folder is empty"
+    else:
+        hint = f"the folder {display_name(path.parent.name)!r} is not there either"
+    if path.is_symlink():
+        hint = "it is a link to something that is not there"
+    return f"source {text}: there is no such file or folder ({hint}); expected a file, a folder or a glob"

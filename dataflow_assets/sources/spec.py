@@ -1,0 +1,110 @@
+"""What a pipeline says of its input files, checked before any of them is opened."""
+
+import codecs
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt"]
+
+
+class SourceSpec(BaseModel):
+    """The `source` of a pipeline that reads files; unknown names are refused, values never coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    path: str | list[str] = Field(
+        description="A file, a folder (read recursively), a glob, or a list of these; relative ones count "
+        "from the folder of the project."
+    )
+    format: FileFormat | None = Field(
+        default=None,
+        description="The format of every file. Default: by extension (.jsonl .ndjson .json .csv .tsv "
+        ".parquet .txt; each but parquet also with .gz or .zst).",
+    )
+    encoding: str = Field(default="utf-8", description="The text encoding of the files, as Python names it.")
+    on_bad_line: Literal["reject", "fail"] = Field(
+        default="reject",
+        description="What happens to a record that cannot be read: `reject` sets it aside with its reason, "
+        "`fail` ends the run before any work.",
+    )
+    rows: Literal["line", "file"] = Field(
+        default="line", description="Whether a line or a whole file is one row (txt only)."
+    )
+    columns: list[str] | None = Field(
+        default=None, description="Only these columns are read, by their names in the file. Default: all."
+    )
+    rename: dict[str, str] = Field(
+        default_factory=dict, description="New names of columns: name in the file -> name in the pipeline."
+    )
+    max_line_bytes: int = Field(
+        default=64 * 2**20,
+        gt=0,
+        description="A longer line, cell or record is bad and is not held in memory.",
+    )
+    max_expansion: int = Field(
+        default=250,
+        gt=0,
+        description="An archive that grows by more than this factor is refused, once 256 MiB came out of it.",
+    )
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths as a list."""
+        return [self.path] if isinstance(self.path, str) else list(self.path)
+
+    @field_validator("path")
+    @classmethod
+    def _paths_say_something(cls, path: str | list[str]) -> str | list[str]:
+        paths = [path] if isinstance(path, str) else path
+        if not paths or not all(each.strip() for each in paths):
+            raise ValueError("path is empty; expected a file, a folder or a glob")
+        if any("\0" in each for each in paths):
+            raise ValueError("path holds a NUL character, which no file name has")
+        return path
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_known(cls, encoding: str) -> str:
+        try:
+            codecs.getincrementaldecoder(encoding)
+            b"".decode(encoding)
+        except (LookupError, ValueError) as error:
+            raise ValueError(
+                f"encoding {encoding!r} is no text encoding of Python; expected e.g. utf-8, utf-16, gb18030"
+            ) from error
+        return encoding
+
+    @field_validator("columns")
+    @classmethod
+    def _columns_are_distinct(cls, columns: list[str] | None) -> list[str] | None:
+        if columns is not None and not columns:
+            raise ValueError("columns is empty; leave it out to read all columns")
+        if twice := _repeated(columns or []):
+            raise ValueError(f"columns names {twice} more than once")
+        return columns
+
+    @field_validator("rename")
+    @classmethod
+    def _new_names_are_distinct(cls, rename: dict[str, str]) -> dict[str, str]:
+        if twice := _repeated(list(rename.values())):
+            raise ValueError(f"rename gives the name {twice} to more than one column")
+        if "" in rename.values():
+            raise ValueError("rename gives an empty name to a column")
+        return rename
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> "SourceSpec":
+        if self.rows == "file" and self.format not in (None, "txt"):
+            raise ValueError(
+                f"rows: file reads text files, and format is {self.format}; expected format: txt"
+            )
+        if self.format == "parquet" and codecs.lookup(self.encoding).name != "utf-8":
+            raise ValueError(f"encoding {self.encoding!r} has no meaning for parquet; leave it out")
+        if self.columns is not None and (unread := sorted(set(self.rename) - set(self.columns))):
+            raise ValueError(f"rename names {', '.join(unread)}, which columns does not read")
+        return self
+
+
+def _repeated(names: list[str]) -> str:
+    return ", ".join(sorted({repr(name) for name in names if names.count(name) > 1}))

@@ -1,0 +1,325 @@
+"""What one step does with one batch: reads its parents, runs the operator, says what it was made of."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from dataflow_assets.batch import ROW_ID, arrow_field
+from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
+from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.errors import MissingBatch
+from dataflow_assets.io.batch_stream import BatchStream, Committed, Ready, Work, as_wanted, commit_in_order
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.step_folder import Origin, StepFolder
+from dataflow_assets.operators.operator import REJECT_REASON, DatasetOperator, Operator, Outcome, RowOperator
+
+_WORTH_PROCESSES_S = 2.0
+
+
+class InputRows(NamedTuple):
+    """What a step reads of one batch: its rows, and those that a join left without a partner."""
+
+    table: pa.Table
+    unmatched: pa.Table | None
+
+
+@dataclass(frozen=True)
+class StepInput:
+    """The batches of a step's parents; several parents are joined on `row_id`.
+
+    `columns` says for a join from which parent each column is taken.
+    """
+
+    parents: Mapping[str, StepFolder]
+    columns: Mapping[str, str] | None = None
+
+    def hashes(self, key: str) -> dict[str, str]:
+        """The content hash of the batch in each parent. Raises MissingBatch."""
+        return {name: _committed(name, folder, key).content_hash for name, folder in self.parents.items()}
+
+    def read(self, key: str) -> InputRows:
+        """The rows, in the order of the first parent. Raises MissingBatch, CorruptFile."""
+        tables = {}
+        for name, folder in self.parents.items():
+            table = folder.read(key)
+            assert table is not None
+            tables[name] = table
+        if self.columns is None:
+            return InputRows(next(iter(tables.values())), None)
+        return joined(tables, self.columns)
+
+
+def _committed(name: str, folder: StepFolder, key: str) -> CommitRecord:
+    record = folder.record(key)
+    if record is None:
+        raise MissingBatch(
+            f"batch {key!r} of step {name!r} is not committed in {folder.path}; materialize {name!r} first"
+        )
+    return record
+
+
+def joined(tables: Mapping[str, pa.Table], columns: Mapping[str, str]) -> InputRows:
+    """The rows that every table has, each column from the table that `columns` names.
+
+    A row that a table lacks is unmatched, with the reason `missing_in_<step>`.
+    """
+    names = list(tables)
+    ids = {name: set(table[ROW_ID].to_pylist()) for name, table in tables.items()}
+    common = set.intersection(*ids.values())
+    first = tables[names[0]]
+    kept = first.filter(pc.is_in(first[ROW_ID], pa.array(sorted(common), pa.large_string())))
+    arrays, fields = [], []
+    for column, parent in columns.items():
+        table = tables[parent]
+        positions = pc.index_in(kept[ROW_ID], table[ROW_ID])
+        arrays.append(table[column].take(positions))
+        fields.append(table.schema.field(column))
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return InputRows(table, _unmatched(tables, ids, common))
+
+
+def _unmatched(
+    tables: Mapping[str, pa.Table], ids: Mapping[str, set[str]], common: set[str]
+) -> pa.Table | None:
+    parts, seen = [], set(common)
+    for name, table in tables.items():
+        positions = [i for i, row_id in enumerate(table[ROW_ID].to_pylist()) if row_id not in seen]
+        if not positions:
+            continue
+        rows = table.take(pa.array(positions, pa.int64()))
+        row_ids = rows[ROW_ID].to_pylist()
+        reasons = [f"missing_in_{_first_lacking(ids, row_id)}" for row_id in row_ids]
+        parts.append(
+            rows.append_column(arrow_field(REJECT_REASON, "string"), pa.array(reasons, pa.large_string()))
+        )
+        seen.update(row_ids)
+    return pa.concat_tables(parts, promote_options="default") if parts else None
+
+
+def _first_lacking(ids: Mapping[str, set[str]], row_id: str) -> str:
+    return next(name for name, present in ids.items() if row_id not in present)
+
+
+def operator_fingerprint(operator: Operator) -> str:
+    """The hash of what an operator does: name, version, parameters, and its own identity."""
+    parts = [operator.name, operator.version, operator.fingerprint_of_params(), operator.identity()]
+    return hash_of(parts)
+
+
+def origin_of(
+    operator: Operator, fingerprint: str, rows_in: int, inputs: Mapping[str, str], started_at: float
+) -> Origin:
+    """Where a batch that this operator made comes from."""
+    code = operator_fingerprint(operator)
+    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at)
+
+
+def hash_of(value: object) -> str:
+    """The hash of a JSON value, whatever the order of its keys."""
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """One step of a pipeline, bound to its files: what it reads, its operator, how many workers.
+
+    `workers` None means the machine's cores, with processes only where they pay.
+    """
+
+    name: str
+    operator: Operator
+    input: StepInput
+    folder: StepFolder
+    summaries: StepFolder
+    verdicts: StepFolder
+    workers: int | None = None
+    chunk_rows: int | None = None
+
+    @property
+    def threads(self) -> int:
+        """How many batches are in hand at a time."""
+        return self.workers or os.cpu_count() or 1
+
+    def fingerprint(self, key: str) -> str:
+        """What the committed batch would be made of. Raises MissingBatch where a parent lacks it."""
+        parts = [operator_fingerprint(self.operator), list(self.input.hashes(key).values()), self.input.columns]
+        if isinstance(self.operator, DatasetOperator):
+            parts.append(_committed(f"{self.name}_state", self.verdicts, key).content_hash)
+        return hash_of(parts)
+
+    def is_done(self, key: str) -> bool:
+        """Whether the batch is committed and made of what it would be made of now."""
+        try:
+            record = self.folder.record(key)
+            return (
+                record is not None
+                and record.fingerprint == self.fingerprint(key)
+                and as_wanted(self.folder, record) is record
+            )
+        except MissingBatch:
+            return False
+
+    def stream(self, keys: Sequence[str], reuse: bool = True) -> BatchStream:
+        """The batches of these keys, lazily."""
+        engine = self._engine(len(keys))
+        return BatchStream(
+            self.folder,
+            keys,
+            self.fingerprint,
+            partial(self._compute, engine),
+            self.threads,
+            reuse,
+            engine.close,
+        )
+
+    def _engine(self, batches: int) -> Engine:
+        if self.threads == 1 or self.operator.releases_gil or isinstance(self.operator, DatasetOperator):
+            return InlineEngine()
+        processes = ProcessEngine(self.threads, self.chunk_rows)
+        return processes if self.workers else _WhereItPays(processes, batches)
+
+    def _compute(self, engine: Engine, key: str, fingerprint: str) -> Work:
+        started = time.time()
+        inputs = self.input.hashes(key)
+        rows = self.input.read(key)
+        outcome = self._outcome(engine, key, rows.table)
+        check_law(self.operator, rows.table, outcome, f"step {self.name!r}, batch {key!r}")
+        rows_in = rows.table.num_rows
+        if rows.unmatched is not None:
+            rows_in += rows.unmatched.num_rows
+            outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
+        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started))
+
+    def _outcome(self, engine: Engine, key: str, table: pa.Table) -> Outcome:
+        if isinstance(self.operator, DatasetOperator):
+            verdict = self.verdicts.read(key)
+            assert verdict is not None
+            return self.operator.apply_verdict(table, verdict)
+        assert isinstance(self.operator, RowOperator)
+        return engine.run(self.operator, table)
+
+
+def _both(first: pa.Table | None, second: pa.Table) -> pa.Table:
+    return second if first is None else pa.concat_tables([first, second], promote_options="default")
+
+
+class _WhereItPays:
+    """Runs inline until a batch has shown that the rest is worth the start of processes."""
+
+    def __init__(self, processes: ProcessEngine, batches: int) -> None:
+        self._processes = processes
+        self._left = batches
+        self._lock = threading.Lock()
+        self._worth_it = False
+
+    def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
+        """The operator's outcome, in this thread or in the processes."""
+        if self._worth_it:
+            return self._processes.run(operator, table)
+        started = time.thread_time()
+        outcome = operator.apply(table)
+        with self._lock:
+            self._left -= 1
+            self._worth_it = (time.thread_time() - started) * self._left > _WORTH_PROCESSES_S
+        return outcome
+
+    def close(self) -> None:
+        """Ends the processes, where there are any."""
+        self._processes.close()
+
+
+@dataclass(frozen=True)
+class StateWork:
+    """The state of a dataset-scope step: a summary of each batch, and the verdict on each.
+
+    `keys` are all batches of the pipeline in partition order; a parent that lacks one is refused.
+    """
+
+    work: StepWork
+    keys: Sequence[str]
+    reuse: bool = True
+
+    @property
+    def operator(self) -> DatasetOperator:
+        """The step's operator."""
+        assert isinstance(self.work.operator, DatasetOperator)
+        return self.work.operator
+
+    def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
+        """Summarizes new and changed batches, then decides. Raises MissingBatch, Stopped."""
+        yield from self._summaries().commit_all(stop)
+        fingerprint = self._fingerprint()
+        if self.reuse and self._decided(fingerprint):
+            return
+        verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
+        tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
+        yield from commit_in_order(self.work.verdicts, tasks, 1, stop)
+        for folder in (self.work.summaries, self.work.verdicts):
+            folder.remove_all_but(set(self.keys))
+
+    def is_done(self) -> bool:
+        """Whether every summary and verdict is that of the parents' batches as they are now."""
+        try:
+            stream = self._summaries()
+            summarized = all(
+                (record := self.work.summaries.record(key)) is not None
+                and record.fingerprint == stream.fingerprint(key)
+                for key in self.keys
+            )
+            return summarized and self._decided(self._fingerprint())
+        except MissingBatch:
+            return False
+
+    def _summaries(self) -> BatchStream:
+        base = operator_fingerprint(self.operator)
+        source = self.work.input
+        return BatchStream(
+            self.work.summaries,
+            self.keys,
+            lambda key: hash_of([base, "summary", list(source.hashes(key).values()), source.columns]),
+            self._summarize,
+            self.work.threads,
+            self.reuse,
+        )
+
+    def _summarize(self, key: str, fingerprint: str) -> Work:
+        started = time.time()
+        inputs = self.work.input.hashes(key)
+        table = self.work.input.read(key).table
+        summary = self.operator.summarize(table)
+        return Work(Outcome(summary), origin_of(self.operator, fingerprint, table.num_rows, inputs, started))
+
+    def _fingerprint(self) -> str:
+        """What the verdicts are made of: all summaries in order."""
+        hashes = [_committed(self.work.name, self.work.summaries, key).content_hash for key in self.keys]
+        return hash_of([operator_fingerprint(self.operator), "verdict", list(self.keys), hashes])
+
+    def _decided(self, fingerprint: str) -> bool:
+        records = map(self.work.verdicts.record, self.keys)
+        return all(record is not None and record.fingerprint == fingerprint for record in records)
+
+    def _verdict(self, key: str, table: pa.Table, fingerprint: str) -> Ready:
+        origin = origin_of(self.operator, fingerprint, table.num_rows, {}, time.time())
+        return self.work.verdicts.prepare(key, Outcome(table), origin)
+
+
+@dataclass(frozen=True)
+class _StoredSummaries:
+    folder: StepFolder
+    keys: Sequence[str]
+
+    def __iter__(self) -> Iterator[tuple[str, pa.Table]]:
+        for key in self.keys:
+            table = self.folder.read(key)
+            assert table is not None
+            yield key, table

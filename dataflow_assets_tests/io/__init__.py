@@ -1,0 +1,1 @@
+"""Tests of file names, formats, atomic writes, commit records and the IO manager."""
