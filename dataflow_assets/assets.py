@@ -1,13 +1,20 @@
 """The one factory: a pipeline's source, steps and states as Dagster assets."""
 
-from collections.abc import Sequence
-
 import dagster as dg
 
-from dataflow_assets.io.step_files import StepOutput, folder_metadata
+from dataflow_assets.io.lineage import Parents
+from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput, folder_metadata
+from dataflow_assets.mirror import (
+    asset_key,
+    parents_of,
+    parents_of_state,
+    register_batches,
+    repair_mirror,
+)
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
-from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
+from dataflow_assets.sources.ingest import settings_hash
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.step_work import operator_fingerprint
 
@@ -15,30 +22,14 @@ IO_MANAGER_KEY = "step_files"
 _ONE_RUN = dg.BackfillPolicy.single_run()
 
 
+def identifier(name: str) -> str:
+    """A pipeline's name as Dagster takes it for groups, jobs and sensors."""
+    return name.replace("-", "_")
+
+
 def partitions_of(pipeline: Pipeline) -> dg.DynamicPartitionsDefinition:
     """The batches of a pipeline as partitions; step 0 registers them."""
     return dg.DynamicPartitionsDefinition(name=pipeline.name)
-
-
-def asset_key(pipeline: Pipeline, name: str) -> dg.AssetKey:
-    """The key of a step, of `source`, or of `<step>_state`."""
-    return dg.AssetKey([pipeline.name, name])
-
-
-def register_batches(instance: dg.DagsterInstance, pipeline: str, batches: Sequence[str]) -> None:
-    """Makes the partitions of a pipeline exactly these, in this order.
-
-    Dagster keeps dynamic partitions in the order of their arrival; from the first that is out of
-    order on they are taken out and put in again, which keeps their materializations.
-    """
-    present = list(instance.get_dynamic_partitions(pipeline))
-    common = 0
-    while common < min(len(present), len(batches)) and present[common] == batches[common]:
-        common += 1
-    for key in present[common:]:
-        instance.delete_dynamic_partition(pipeline, key)
-    if batches[common:]:
-        instance.add_dynamic_partitions(pipeline, list(batches[common:]))
 
 
 def pipeline_assets(work: PipelineWork) -> list[dg.AssetsDefinition]:
@@ -57,10 +48,11 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
 
     @dg.asset(
         key=asset_key(pipeline, SOURCE),
-        group_name=pipeline.name,
+        group_name=identifier(pipeline.name),
         description=f"What {pipeline.name} reads: {pipeline.description}".rstrip(": "),
         io_manager_key=IO_MANAGER_KEY,
         backfill_policy=_ONE_RUN,
+        code_version=settings_hash(pipeline),
         kinds={pipeline.format},
         metadata=folder_metadata(work.layout.step(0)),
         pool=pipeline.name,
@@ -68,8 +60,10 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
     def source(context: dg.AssetExecutionContext) -> StepOutput:
         def finish(manifest: Manifest) -> None:
             register_batches(context.instance, pipeline.name, manifest.batches)
+            if ONLY_NEW_TAG not in context.run.tags:
+                repair_mirror(work, context.instance, manifest)
 
-        return StepOutput(work.ingest(finish), work.layout.folder, {}, partitioned=False)
+        return StepOutput(work.ingest(finish), work.layout.folder, Parents(), partitioned=False)
 
     return source
 
@@ -77,16 +71,13 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
 def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
     pipeline = work.pipeline
     operator = pipeline.operator(step.name)
-    parents = {name: asset_key(pipeline, name) for name in pipeline.parents(step.name)}
+    parents = parents_of(pipeline, step)
     number = pipeline.step_number(step.name)
-    deps = list(parents.values())
-    if isinstance(operator, DatasetOperator):
-        deps.append(asset_key(pipeline, f"{step.name}_state"))
 
     @dg.asset(
         key=asset_key(pipeline, step.name),
-        deps=deps,
-        group_name=pipeline.name,
+        deps=[*parents.batches.values(), *parents.whole.values()],
+        group_name=identifier(pipeline.name),
         description=f"Step {number}, `{step.type}`: {first_line(operator)}",
         partitions_def=partitions_of(pipeline),
         backfill_policy=_ONE_RUN,
@@ -94,7 +85,10 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         code_version=operator_fingerprint(operator),
         kinds={pipeline.format},
         tags={"dataflow/operator": _tag_value(operator.name), "dataflow/step": str(number)},
-        metadata={**folder_metadata(work.layout.step(number)), "params": dict(operator.fingerprint_of_params())},
+        metadata={
+            **folder_metadata(work.layout.step(number)),
+            "params": dict(operator.fingerprint_of_params()),
+        },
         pool=pipeline.name,
     )
     def batches(context: dg.AssetExecutionContext) -> StepOutput:
@@ -108,18 +102,17 @@ def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
     pipeline = work.pipeline
     number = pipeline.step_number(step.name)
     operator = pipeline.operator(step.name)
+    parents = parents_of_state(pipeline, step)
+    every_batch = dg.AllPartitionMapping()
     deps = [
-        dg.AssetDep(
-            asset_key(pipeline, name),
-            partition_mapping=None if name == SOURCE else dg.AllPartitionMapping(),
-        )
-        for name in pipeline.parents(step.name)
+        *(dg.AssetDep(key, partition_mapping=every_batch) for key in parents.batches.values()),
+        *(dg.AssetDep(key) for key in parents.whole.values()),
     ]
 
     @dg.asset(
-        key=asset_key(pipeline, f"{step.name}_state"),
+        key=asset_key(pipeline, state_name(step.name)),
         deps=deps,
-        group_name=pipeline.name,
+        group_name=identifier(pipeline.name),
         description=f"What `{step.type}` decided over all batches, for step {number}, {step.name!r}.",
         backfill_policy=_ONE_RUN,
         io_manager_key=IO_MANAGER_KEY,
@@ -132,7 +125,7 @@ def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
     def state(context: dg.AssetExecutionContext) -> StepOutput:
         decided = work.state(step)
         assert decided is not None
-        return StepOutput(decided, work.layout.folder, {}, partitioned=False)
+        return StepOutput(decided, work.layout.folder, parents, partitioned=False)
 
     return state
 

@@ -198,7 +198,8 @@ def widen_schema(schemas: Iterable[Mapping[str, ColumnType | None]]) -> dict[str
 def conform(table: pa.Table, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The same rows with exactly these columns: missing ones null, narrower ones as JSON.
 
-    A column of the table that `schema` lacks is dropped, so pass one that was widened over this table.
+    A column of the table that `schema` lacks is dropped, so pass a schema that was widened over this
+    table. Raises ValueError where a column with NaN or infinity has to become JSON.
     """
     arrays = []
     for name, kind in schema.items():

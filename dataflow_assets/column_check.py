@@ -14,9 +14,10 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, Operator
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_graph import SOURCE
-from dataflow_assets.pipeline_problems import near_names, printable, shortened, shown
+from dataflow_assets.pipeline_problems import listed, near_names, printable, shortened, shown
 
 JoinColumns = dict[str, str]
+_PROBE = "\0any other column"
 
 
 def check_columns(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> dict[str, Schema]:
@@ -122,12 +123,17 @@ def _missing(reads: Iterable[str], schema: Schema) -> list[str]:
 
 
 def _names(schema: Iterable[str]) -> str:
-    return ", ".join(name for name in schema if name != ROW_ID) or "none"
+    return listed(name for name in schema if name != ROW_ID)
 
 
 def _overwritten(operator: Operator, reads: Sequence[str], writes: Schema, schema: Schema) -> list[str]:
-    """A column that is written without being read would be lost without a word."""
-    if getattr(operator.params, "overwrite", False):
+    """A column that is written without being read would be lost without a word.
+
+    Not meant are operators that may change any column, as a user's function does, and steps that
+    say `overwrite: true`.
+    """
+    anywhere = operator.touched({**schema, _PROBE: "string"})
+    if _PROBE in anywhere or getattr(operator.params, "overwrite", False):
         return []
     return [
         f"writes the column {name!r}, which is there already and which it does not read; write to another "
@@ -156,8 +162,8 @@ def _joined(walk: _Walk, step: str, parents: Sequence[str]) -> _Columns:
             splitters = ", ".join(sorted(set(side.split_by) ^ set(first.split_by)))
             walk.problem(
                 place,
-                f"joins {parents[0]!r} and {parent!r} on {ROW_ID}, but {splitters} splits the rows on the way "
-                "to only one of them, so that none would match; join before the rows are split",
+                f"joins {parents[0]!r} and {parent!r} on {ROW_ID}, but {splitters} splits the rows on the "
+                "way to only one of them, so that none would match; join before the rows are split",
             )
             break
     chosen: JoinColumns = {}

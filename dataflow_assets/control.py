@@ -49,7 +49,9 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
     try:
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  held until the run ends
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}; give permission on the root") from error
+        raise StorageError(
+            f"{path} cannot be written: {error.strerror}; give permission on the root"
+        ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -57,8 +59,8 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
         holder = file.read(200).strip() or "another process"
         file.close()
         raise PipelineBusy(
-            f"the pipeline in {os.path.dirname(path)} is being run by {holder}; wait for it, or stop it: what it "
-            "has committed is kept"
+            f"the pipeline in {os.path.dirname(path)} is being run by {holder}; wait for it, or stop it: "
+            "what it has committed is kept"
         ) from None
     status = os.fstat(file.fileno())
     died = status.st_mtime if status.st_size else None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataflow_assets.batch import ROW_ID, arrow_schema, conform, widen_schema
+from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform, widen_schema
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
@@ -33,7 +33,9 @@ def export_step(
     keys = [key for key in work.known_manifest().batches if folder.record(key) is not None]
     records = [folder.record(key) for key in keys]
     schema = widen_schema(record.schema for record in records if record is not None)
-    columns = {column: kind or "string" for column, kind in schema.items() if with_row_id or column != ROW_ID}
+    columns: Schema = {
+        column: kind or "string" for column, kind in schema.items() if with_row_id or column != ROW_ID
+    }
 
     def tables() -> Tables:
         for key in keys:
@@ -65,8 +67,8 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus]) -> N
         missing = status.batches_total - status.batches_done
         if missing or not status.batches_total:
             raise RunError(
-                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to date; run "
-                f"`dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
+                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to date; "
+                f"run `dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
             )
         if status.failed:
             raise RunError(
@@ -87,7 +89,7 @@ def _write_jsonl(tables: Tables, schema: pa.Schema, path: Path) -> None:
 
 
 def _write_json(tables: Tables, schema: pa.Schema, path: Path) -> None:
-    """One array; each batch's own array is `[\\n…\\n]\\n`, of which the middle is taken."""
+    r"""One array; each batch's own array is `[\n…\n]\n`, of which the middle is taken."""
     with open(path, "wb") as file:
         file.write(b"[\n")
         separator = b""

@@ -37,14 +37,16 @@ def ensure_home(folder: Path) -> Path:
         if not named:
             _add_to_env(folder / ENV_FILE, {"DAGSTER_HOME": str(home), **SETTINGS})
     except OSError as error:
-        raise StorageError(f"the Dagster home {home} cannot be made: {error.strerror}; set DAGSTER_HOME") from error
+        raise StorageError(
+            f"the Dagster home {home} cannot be made: {error.strerror}; set DAGSTER_HOME"
+        ) from error
     os.environ["DAGSTER_HOME"] = str(home)
     os.environ.update(SETTINGS)
     return home
 
 
 def _default_settings() -> str:
-    return files("dataflow_assets").joinpath("scaffolds", "dagster.yaml").read_text()
+    return files("dataflow_assets").joinpath("scaffolds/dagster.yaml").read_text()
 
 
 def _add_to_env(path: Path, values: dict[str, str]) -> None:

@@ -1,74 +1,156 @@
-"""Keeps Dagster's materializations equal to the commit records, which are the truth."""
+"""Keeps Dagster's partitions and materializations equal to the manifest and the commit records, the truth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 from dagster import DagsterInstance
 
-from dataflow_assets.assets import asset_key
 from dataflow_assets.io.batch_stream import Committed
-from dataflow_assets.io.events import DATA_VERSION_TAG, batch_event
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.events import CODE_VERSION_TAG, DATA_VERSION_TAG, batch_event, data_version
+from dataflow_assets.io.lineage import Lineage, Parents
+from dataflow_assets.io.step_files import Totals
 from dataflow_assets.io.step_folder import StepFolder
-from dataflow_assets.pipeline import Step
-from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.operators.operator import DatasetOperator
+from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.step_work import operator_fingerprint
+
+
+def asset_key(pipeline: Pipeline, name: str) -> dg.AssetKey:
+    """The key of a step, of `source`, or of `<step>_state`."""
+    return dg.AssetKey([pipeline.name, name])
+
+
+def parents_of(pipeline: Pipeline, step: Step) -> Parents:
+    """The assets that a step's batches are made of."""
+    names = list(pipeline.parents(step.name))
+    whole = [SOURCE] if SOURCE in names else []
+    if isinstance(pipeline.operator(step.name), DatasetOperator):
+        whole.append(state_name(step.name))
+    return Parents(
+        {name: asset_key(pipeline, name) for name in names if name != SOURCE},
+        {name: asset_key(pipeline, name) for name in whole},
+    )
+
+
+def parents_of_state(pipeline: Pipeline, step: Step) -> Parents:
+    """The assets that the state of a dataset-scope step is made of."""
+    parents = parents_of(pipeline, step)
+    whole = {name: key for name, key in parents.whole.items() if name == SOURCE}
+    return Parents(parents.batches, whole)
+
+
+def register_batches(instance: DagsterInstance, pipeline: str, batches: Sequence[str]) -> None:
+    """Makes the partitions of a pipeline exactly these, in this order.
+
+    Dagster keeps dynamic partitions in the order of their arrival; from the first that is out of
+    order on they are taken out and put in again, which keeps their materializations.
+    """
+    present = list(instance.get_dynamic_partitions(pipeline))
+    common = 0
+    while common < min(len(present), len(batches)) and present[common] == batches[common]:
+        common += 1
+    for key in present[common:]:
+        instance.delete_dynamic_partition(pipeline, key)
+    if batches[common:]:
+        instance.add_dynamic_partitions(pipeline, list(batches[common:]))
 
 
 def repair_mirror(
-    work: PipelineWork, instance: DagsterInstance, manifest: Manifest, interrupted_since: float | None = None
+    work: PipelineWork,
+    instance: DagsterInstance,
+    manifest: Manifest,
+    interrupted_since: float | None = None,
+    mark_outdated: bool = True,
 ) -> int:
     """Reports every committed batch that Dagster does not know as it is; returns how many there were.
 
     They differ after a kill between record and event, with another DAGSTER_HOME, or when the root
     was copied from another machine. Batches that were committed after `interrupted_since`, when a
-    run began that died, are reported whatever Dagster knows.
+    run began that died, are reported whatever Dagster knows. With `mark_outdated`, batches whose
+    parents have other content now are reported as made of the old: Dagster shows them as stale.
     """
     repaired = 0
-    for event in _missing_events(work, instance, manifest, interrupted_since):
+    for event in _missing_events(work, instance, manifest, interrupted_since, mark_outdated):
         instance.report_runless_asset_event(event)
         repaired += 1
     return repaired
 
 
 def _missing_events(
-    work: PipelineWork, instance: DagsterInstance, manifest: Manifest, interrupted_since: float | None
-) -> Iterator[dg.AssetMaterialization]:
-    pipeline = work.pipeline
-    source = asset_key(pipeline, SOURCE)
-    if instance.get_latest_materialization_event(source) is None:
-        yield dg.AssetMaterialization(source, metadata={"dagster/row_count": manifest.rows})
-    for step in pipeline.ordered_steps:
-        yield from _missing_batches(work, step, instance, manifest, interrupted_since)
-
-
-def _missing_batches(
     work: PipelineWork,
-    step: Step,
     instance: DagsterInstance,
     manifest: Manifest,
     interrupted_since: float | None,
+    mark_outdated: bool,
 ) -> Iterator[dg.AssetMaterialization]:
     pipeline = work.pipeline
-    key = asset_key(pipeline, step.name)
-    folder: StepFolder = work.folder_of(step.name)
-    known = _known_versions(instance, key)
-    parents = {name: asset_key(pipeline, name) for name in pipeline.parents(step.name)}
-    for batch in manifest.batches:
-        record = folder.record(batch)
-        if record is None:
-            continue
-        maybe_unreported = interrupted_since is not None and _committed_at(folder, batch) >= interrupted_since
-        if maybe_unreported or known.get(batch) != record.content_hash:
-            yield batch_event(key, Committed(record, folder, reused=True), parents, batch, {})
+    contents = {SOURCE: _contents(_records(work.folder_of(SOURCE), manifest.batches))}
+    source = asset_key(pipeline, SOURCE)
+    if instance.get_latest_materialization_event(source) is None:
+        yield _whole_event(source, work.folder_of(SOURCE), manifest, {CODE_VERSION_TAG: manifest.settings})
+    for step in pipeline.ordered_steps:
+        if isinstance(pipeline.operator(step.name), DatasetOperator):
+            yield from _missing_state(work, step, instance, manifest)
+            verdicts = work.step(step).verdicts
+            contents[state_name(step.name)] = _contents(_records(verdicts, manifest.batches))
+        records = _records(work.folder_of(step.name), manifest.batches)
+        contents[step.name] = _contents(records)
+        known = _known_versions(instance, asset_key(pipeline, step.name))
+        lineage = Lineage(instance, parents_of(pipeline, step))
+        for batch, record in records.items():
+            changed = {
+                name for name, made_of in record.inputs.items() if contents[name].get(batch) != made_of
+            }
+            as_known = known.get(batch) == data_version(record, bool(changed) and mark_outdated)
+            folder = work.folder_of(step.name)
+            if not as_known or _committed_after(folder, batch, interrupted_since):
+                tags = lineage.tags_of_batch(batch, record.inputs, changed)
+                committed = Committed(record, folder, reused=True)
+                yield batch_event(asset_key(pipeline, step.name), committed, tags, bool(changed))
 
 
-def _committed_at(folder: StepFolder, batch: str) -> float:
-    return folder.record_file(batch).stat().st_mtime
+def _missing_state(
+    work: PipelineWork, step: Step, instance: DagsterInstance, manifest: Manifest
+) -> Iterator[dg.AssetMaterialization]:
+    key = asset_key(work.pipeline, state_name(step.name))
+    state = work.state(step)
+    if state is None or instance.get_latest_materialization_event(key) is not None or not state.is_done():
+        return
+    code_version = {CODE_VERSION_TAG: operator_fingerprint(state.operator)}
+    tags = Lineage(instance, parents_of_state(work.pipeline, step)).tags_of_whole()
+    yield _whole_event(key, state.work.verdicts, manifest, {**code_version, **tags})
+
+
+def _whole_event(
+    key: dg.AssetKey, folder: StepFolder, manifest: Manifest, tags: Mapping[str, str]
+) -> dg.AssetMaterialization:
+    totals = Totals()
+    for record in _records(folder, manifest.batches).values():
+        totals.add(Committed(record, folder, reused=True))
+    return dg.AssetMaterialization(key, metadata=totals.metadata(), tags=tags)
+
+
+def _records(folder: StepFolder, batches: Sequence[str]) -> dict[str, CommitRecord]:
+    records = ((batch, folder.record(batch)) for batch in batches)
+    return {batch: record for batch, record in records if record is not None}
+
+
+def _contents(records: Mapping[str, CommitRecord]) -> dict[str, str]:
+    return {batch: record.content_hash for batch, record in records.items()}
+
+
+def _committed_after(folder: StepFolder, batch: str, time: float | None) -> bool:
+    return time is not None and folder.record_file(batch).stat().st_mtime >= time
 
 
 def _known_versions(instance: DagsterInstance, key: dg.AssetKey) -> dict[str, str]:
-    """The content hash in each partition's newest materialization."""
+    """The data version in each partition's newest materialization."""
     tags = instance.event_log_storage.get_latest_tags_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
-    return {partition: found[DATA_VERSION_TAG] for partition, found in tags.items() if DATA_VERSION_TAG in found}
+    return {
+        partition: found[DATA_VERSION_TAG] for partition, found in tags.items() if DATA_VERSION_TAG in found
+    }

@@ -17,7 +17,7 @@ from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets.pipeline_environment import redacted
 from dataflow_assets.pipeline_graph import SOURCE, children_of, parents_of, topological
-from dataflow_assets.pipeline_problems import Problem, near_names, printable, shortened, shown
+from dataflow_assets.pipeline_problems import Problem, listed, near_names, printable, shortened, shown
 from dataflow_assets.pipeline_step import (
     MODEL_CONFIG,
     FolderName,
@@ -129,22 +129,27 @@ class Pipeline(BaseModel):
     @cached_property
     def ordered_steps(self) -> list[Step]:
         """The steps, each after its parents, ties in file order."""
-        by_name = {step.name: step for step in self.steps}
-        return [by_name[name] for name in topological(self._parents)]
+        return [self.steps[self._places[name]] for name in topological(self._parents)]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {step.name: place for place, step in enumerate(self.steps)}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {step.name: number for number, step in enumerate(self.ordered_steps, 1)}
 
     def step(self, step: Step | str) -> Step:
         """The step of this name. Raises ConfigError where there is none."""
         name = step if isinstance(step, str) else step.name
-        for known in self.steps:
-            if known.name == name:
-                return known
-        names = ", ".join(known.name for known in self.ordered_steps)
-        hint = near_names(name, self._parents)
+        if name in self._places:
+            return self.steps[self._places[name]]
+        names, hint = listed(self._numbers), near_names(name, self._numbers)
         raise ConfigError(f"pipeline {self.name!r} has no step {shown(name)} (it has: {names}){hint}")
 
     def step_number(self, step: Step | str) -> int:
         """The number of the step in its folder's name: 1 for the first in topological order."""
-        return self.ordered_steps.index(self.step(step)) + 1
+        return self._numbers[self.step(step).name]
 
     def parents(self, step: Step | str) -> list[str]:
         """Whose rows the step gets: names of steps, or `source`."""
@@ -164,11 +169,12 @@ class Pipeline(BaseModel):
 
     def place(self, step: Step | str) -> str:
         """Where the step was written, as a message begins: `four.yaml:7: step 2 'plain' (strip_html)`."""
-        index = self.steps.index(self.step(step))
-        label = step_label(index, step, self.steps[index].type)
+        known = self.step(step)
+        index = self._places[known.name]
+        label = step_label(index, known.name, known.type)
         if self.file is None:
             return f"pipeline {self.name!r}: {label}"
-        return f"{self.file}:{self._origin.lines[index]}: {label}"
+        return f"{printable(str(self.file))}:{self._origin.lines[index]}: {label}"
 
     def secret_values(self) -> set[str]:
         """The values of all SecretStr parameters, for whoever has to keep them out of a text."""

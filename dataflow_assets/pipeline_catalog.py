@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_file import SUFFIXES, load_pipeline
-from dataflow_assets.pipeline_problems import near_names, shown
+from dataflow_assets.pipeline_problems import listed, near_names, printable, shown
 
 FOLDERS_VARIABLE = "DATAFLOW_PIPELINES"
 
@@ -48,7 +48,8 @@ def register_pipeline(pipeline: Pipeline, *, replace: bool = False) -> Pipeline:
 
 
 def _clash(name: str, first: str, second: str) -> str:
-    return f"two pipelines are called {name!r}: {first} and {second}; give one of them another name"
+    places = printable(f"{first} and {second}")
+    return f"two pipelines are called {name!r}: {places}; give one of them another name"
 
 
 def catalog() -> dict[str, Pipeline]:
@@ -73,9 +74,9 @@ def find_pipeline(name_or_path: str) -> Pipeline:
         raise ConfigError(found.clashes[name_or_path])
     if name_or_path in found.pipelines:
         return found.pipelines[name_or_path]
-    if path.is_file():
+    if os.path.isfile(path):
         return load_pipeline(path)
-    known = ", ".join(sorted(found.pipelines)) or "none"
+    known = listed(sorted(found.pipelines))
     hint = near_names(name_or_path, found.pipelines)
     missing = f"there is no pipeline {shown(name_or_path)} (known by name: {known}){hint}"
     raise ConfigError([missing, *found.problems])
@@ -107,7 +108,9 @@ def _pipeline_files(problems: list[str]) -> Iterator[Path]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            problems.append(f"{FOLDERS_VARIABLE}: the folder {folder} cannot be read: {error.strerror}")
+            problems.append(
+                f"{FOLDERS_VARIABLE}: the folder {printable(str(folder))} cannot be read: {error.strerror}"
+            )
             continue
         for path in paths:
             if (

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from dataflow_assets.pipeline_problems import Problem, near_names, shown
+from dataflow_assets.pipeline_problems import Problem, listed, near_names, shown
 
 SOURCE = "source"
 
@@ -66,31 +66,32 @@ def graph_problems(steps: Mapping[int, Named], unsure: Sequence[str] = ()) -> li
 
     `unsure` are names of steps that have other mistakes: they may be depended on.
     """
-    problems = [problem for place, step in steps.items() for problem in _own(place, step, steps, unsure)]
+    places: dict[str, int] = {}
+    for place, step in sorted(steps.items()):
+        places.setdefault(step.name, place)
+    known = dict.fromkeys([SOURCE, *places, *unsure])
+    problems = [
+        problem for place, step in steps.items() for problem in _own(place, step, places[step.name], known)
+    ]
     return problems or _cycles(steps)
 
 
-def _own(place: int, step: Named, steps: Mapping[int, Named], unsure: Sequence[str]) -> list[Problem]:
+def _own(place: int, step: Named, first: int, known: Mapping[str, None]) -> list[Problem]:
+    """The mistakes of one step; `first` is the place of the first step of its name."""
     where = ("steps", place)
     problems = []
-    first = min(other for other, known in steps.items() if known.name == step.name)
     if first != place:
         problems.append(
             Problem(f"step {first + 1} has the name {step.name!r} too; give each its own", (*where, "name"))
         )
-    known = [SOURCE, *(other.name for other in steps.values()), *unsure]
     for number, parent in enumerate(step.depends_on or ()):
         at = (*where, "depends_on", number)
         if parent == step.name:
             problems.append(Problem("depends_on: the step depends on itself", at))
         elif parent not in known:
-            others = [name for name in dict.fromkeys(known) if name != step.name]
-            hint = near_names(parent, others)
-            problems.append(
-                Problem(
-                    f"depends_on: there is no step {shown(parent)} (there are: {', '.join(others)}){hint}", at
-                )
-            )
+            others = [name for name in known if name != step.name]
+            message = f"there is no step {shown(parent)} (there are: {listed(others)})"
+            problems.append(Problem(f"depends_on: {message}{near_names(parent, others)}", at))
         elif parent in (step.depends_on or ())[:number]:
             problems.append(Problem(f"depends_on: names {shown(parent)} twice", at))
     return problems
@@ -108,7 +109,9 @@ def _cycles(steps: Mapping[int, Named]) -> list[Problem]:
     if not left:
         return []
     walk = [left[0]]
-    while walk[-1] not in walk[:-1]:
+    seen: set[str] = set()
+    while walk[-1] not in seen:
+        seen.add(walk[-1])
         walk.append(next(parent for parent in parents[walk[-1]] if parent not in done))
     cycle = walk[walk.index(walk[-1]) :][::-1]
     first = min(place for place, step in steps.items() if step.name in cycle)

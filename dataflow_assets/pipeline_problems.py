@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 Path = tuple[str | int, ...]
 _MAX_FOUND_CHARS = 200
 _MAX_MESSAGE_CHARS = 600
+_MAX_NAMES = 20
 _TYPE_HINTS = {
     "int_type": "; unquoted numbers are written like 5 or -3, all else is text",
     "float_type": "; unquoted numbers are written like 5, 0.5 or 1e-4, all else is text",
@@ -42,6 +43,13 @@ def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
 def shown(value: object) -> str:
     """A short, printable form of a value that was found."""
     return printable(shortened(repr(value), _MAX_FOUND_CHARS))
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names with commas; of many, the first ones and how many there are."""
+    known = list(names)
+    more = f", … ({len(known)} in all)" if len(known) > _MAX_NAMES else ""
+    return (", ".join(known[:_MAX_NAMES]) + more) or "none"
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

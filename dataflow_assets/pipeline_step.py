@@ -158,7 +158,7 @@ def _operator(step: Step) -> tuple[Step, Operator | None, list[Problem]]:
         model = find_operator(step.type).Params
     except ConfigError as error:
         return step, None, [Problem(line, ("type",)) for line in error.problems]
-    except Exception as error:  # noqa: BLE001  importing a user's module may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  importing a user's module may raise anything
         return step, None, [Problem(_raised(step, "loaded", error), ("type",))]
     places: list[tuple[Path, str]] = []
     try:
@@ -170,11 +170,11 @@ def _operator(step: Step) -> tuple[Step, Operator | None, list[Problem]]:
             places = [(("params",), "")] * len(error.problems)
         pairs = zip(error.problems, places, strict=True)
         return step, None, [Problem(line + hint, place) for line, (place, hint) in pairs]
-    except Exception as error:  # noqa: BLE001  a user's operator may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a user's operator may raise anything
         return step, None, [Problem(_raised(step, "made", error), ("params",))]
 
 
-def _raised(step: Step, what: str, error: Exception) -> str:
+def _raised(step: Step, what: str, error: BaseException) -> str:
     return f"operator {shown(step.type)} cannot be {what}: {type(error).__name__}: {error}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.column_check import check_columns, join_plan
-from dataflow_assets.errors import MissingBatch
+from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import DatasetOperator
@@ -24,11 +24,22 @@ ROOT_VARIABLE = "DATAFLOW_ROOT"
 SOURCE = "source"
 
 
+def state_name(step: str) -> str:
+    """The name of a dataset-scope step's state, as assets and commit records have it."""
+    return f"{step}_state"
+
+
 def root_of(pipeline: Pipeline) -> Path:
-    """Where the pipeline's files go: its own root, else DATAFLOW_ROOT, else `dataflow_data` here."""
-    if pipeline.root is not None:
-        return (pipeline.base_dir / pipeline.root).resolve()
-    return Path(os.environ.get(ROOT_VARIABLE, DEFAULT_ROOT)).resolve()
+    """Where the pipeline's files go: its own root, else DATAFLOW_ROOT, else `dataflow_data` here.
+
+    Raises ConfigError for a URL: batches are committed by renames of a local file system.
+    """
+    root = pipeline.resolved_root or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT
+    if "://" in root:
+        raise ConfigError(
+            f"root {root!r} is a URL; expected a local folder (object stores are not supported yet)"
+        )
+    return Path(root).resolve()
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 from dagster import DagsterInstance
 
-from dataflow_assets.assets import IO_MANAGER_KEY, asset_key, pipeline_assets, register_batches
+from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.control import pipeline_lock
 from dataflow_assets.errors import DataflowError, RunError
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepFilesIOManager
-from dataflow_assets.mirror import repair_mirror
+from dataflow_assets.mirror import asset_key, register_batches, repair_mirror
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.planning import RANGE_END, RANGE_START, to_do
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-_RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 
 def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence[str] = ()) -> None:
@@ -37,36 +37,19 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
         work.check_columns(manifest.schema)
         work.remove_batches_but(set(manifest.batches))
         register_batches(instance, work.pipeline.name, manifest.batches)
-        names, keys = _to_do(work, steps, manifest.batches)
+        repair_mirror(work, instance, manifest, interrupted_since, mark_outdated=False)
+        names, keys = to_do(work, steps, manifest.batches)
         if names:
-            tags = {_RANGE_START: keys[0], _RANGE_END: keys[-1]} if keys else {}
+            tags = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
             _materialize(work, instance, assets, names, tags)
-        repair_mirror(work, instance, manifest, interrupted_since)
+        if select:
+            repair_mirror(work, instance, manifest)
 
 
 def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
     for name in select:
         work.pipeline.step(name)
     return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
-
-
-def _to_do(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The assets that are to be materialized, and the batches from the first to the last that is not done."""
-    dirty: dict[str, set[str]] = {}
-    names: list[str] = []
-    for step in steps:
-        parents = work.pipeline.parents(step.name)
-        from_parents = set().union(*(dirty.get(parent, set()) for parent in parents))
-        state = work.state(step)
-        if state is not None and (from_parents or not state.is_done() or not work.reuse):
-            names.append(f"{step.name}_state")
-            from_parents = set(keys)
-        done = work.step(step)
-        dirty[step.name] = {key for key in keys if key in from_parents or not work.reuse or not done.is_done(key)}
-        if dirty[step.name]:
-            names.append(step.name)
-    positions = [position for position, key in enumerate(keys) if any(key in some for some in dirty.values())]
-    return names, list(keys[positions[0] : positions[-1] + 1]) if positions else []
 
 
 def _materialize(

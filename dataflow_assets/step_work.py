@@ -92,7 +92,7 @@ def _unmatched(
     tables: Mapping[str, pa.Table], ids: Mapping[str, set[str]], common: set[str]
 ) -> pa.Table | None:
     parts, seen = [], set(common)
-    for name, table in tables.items():
+    for table in tables.values():
         positions = [i for i, row_id in enumerate(table[ROW_ID].to_pylist()) if row_id not in seen]
         if not positions:
             continue
@@ -152,7 +152,11 @@ class StepWork:
 
     def fingerprint(self, key: str) -> str:
         """What the committed batch would be made of. Raises MissingBatch where a parent lacks it."""
-        parts = [operator_fingerprint(self.operator), list(self.input.hashes(key).values()), self.input.columns]
+        parts = [
+            operator_fingerprint(self.operator),
+            list(self.input.hashes(key).values()),
+            self.input.columns,
+        ]
         if isinstance(self.operator, DatasetOperator):
             parts.append(_committed(f"{self.name}_state", self.verdicts, key).content_hash)
         return hash_of(parts)
@@ -190,7 +194,7 @@ class StepWork:
 
     def _compute(self, engine: Engine, key: str, fingerprint: str) -> Work:
         started = time.time()
-        inputs = self.input.hashes(key)
+        inputs = self._inputs(key)
         rows = self.input.read(key)
         outcome = self._outcome(engine, key, rows.table)
         check_law(self.operator, rows.table, outcome, f"step {self.name!r}, batch {key!r}")
@@ -199,6 +203,14 @@ class StepWork:
             rows_in += rows.unmatched.num_rows
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
         return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started))
+
+    def _inputs(self, key: str) -> dict[str, str]:
+        """The content hashes of all that the batch is made of, by the names of the parents' assets."""
+        inputs = self.input.hashes(key)
+        if isinstance(self.operator, DatasetOperator):
+            state = f"{self.name}_state"
+            inputs[state] = _committed(state, self.verdicts, key).content_hash
+        return inputs
 
     def _outcome(self, engine: Engine, key: str, table: pa.Table) -> Outcome:
         if isinstance(self.operator, DatasetOperator):

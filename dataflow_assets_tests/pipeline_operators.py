@@ -73,8 +73,8 @@ class Answer(Unchanged):
 
 
 class ShapeParams(Params):
-    drop: list[str] = []
-    rename: dict[str, str] = {}
+    drop: list[str] = Field(default_factory=list)
+    rename: dict[str, str] = Field(default_factory=dict)
 
 
 @register

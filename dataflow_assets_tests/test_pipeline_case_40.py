@@ -85,7 +85,9 @@ def test_an_output_that_would_replace_another_column_is_refused(tmp_path):
 
 
 def test_an_output_may_replace_another_column_where_the_step_says_overwrite(tmp_path):
-    pipeline = load(tmp_path, _mapped("output_clash").replace("output_key: id", "output_key: id, overwrite: true"))
+    pipeline = load(
+        tmp_path, _mapped("output_clash").replace("output_key: id", "output_key: id, overwrite: true")
+    )
     columns = check_columns(pipeline, {"id": "int64", "text": "string"})
     assert columns["s1"]["id"] == "string"
 

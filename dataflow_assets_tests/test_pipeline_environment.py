@@ -29,7 +29,9 @@ def test_variables_come_in(text, filled):
     assert Environment({"A": "one", "EMPTY": "", "NESTED": "${A}"}).filled(text) == filled
 
 
-@pytest.mark.parametrize("text", ["${NO}", "${}", "${1}", "${A", "${A-x}", "${A:-${B}}", "${A B}", "${É}", "a ${"])
+@pytest.mark.parametrize(
+    "text", ["${NO}", "${}", "${1}", "${A", "${A-x}", "${A:-${B}}", "${A B}", "${É}", "a ${"]
+)
 def test_what_is_no_reference_is_refused(text):
     with pytest.raises(BadReference):
         Environment({"A": "one"}).filled(text)
@@ -38,7 +40,8 @@ def test_what_is_no_reference_is_refused(text):
 def test_a_missing_variable_is_named_with_its_line_and_hides_what_follows_from_it(tmp_path):
     (line,) = mistakes(tmp_path, HEAD + "batch_rows: ${NO_ROWS}\n" + STEP)
     assert line == (
-        "p.yaml:3: batch_rows: the environment variable NO_ROWS is not set; set it, or write ${NO_ROWS:-default}"
+        "p.yaml:3: batch_rows: the environment variable NO_ROWS is not set; "
+        "set it, or write ${NO_ROWS:-default}"
     )
 
 

@@ -38,7 +38,7 @@ TEXTS = {
     "a huge number": (TWO + f"batch_rows: {'9' * 5000}\n", "p.yaml:5: a number of 5000 characters"),
     "an endless number": (TWO + "batch_rows: 1e999\n", "p.yaml:5: the number 1e999 is beyond"),
     "a vanishing number": (TWO + "batch_rows: 1e-999\n", "p.yaml:5: the number 1e-999 is beyond"),
-    "latin-1": (TWO.encode() + b"description: caf\xe9\n", "p.yaml:5: byte 97 of the file is not UTF-8"),
+    "latin-1": (TWO.encode() + b"description: caf\xe9\n", "p.yaml:5: byte 93 of the file is not UTF-8"),
     "utf-16": (TWO.encode("utf-16"), "p.yaml:1: byte 1 of the file is not UTF-8"),
     "no steps": (HEAD, "p.yaml:1: the field 'steps' is needed"),
     "empty steps": (HEAD + "steps: []\n", "p.yaml:3: steps: list should have at least 1 item"),
@@ -52,15 +52,27 @@ TEXTS = {
         "p.yaml:4: there is no field 'source.on_badline' (there are: path",
     ),
     "no path in the source": ("name: a\nsource: {}\n" + STEP, "p.yaml:2: the field 'source.path' is needed"),
-    "a text for a number": (TWO + "batch_rows: '5'\n", "p.yaml:5: batch_rows: input should be a valid integer"),
+    "a text for a number": (
+        TWO + "batch_rows: '5'\n",
+        "p.yaml:5: batch_rows: input should be a valid integer",
+    ),
     "a leading zero": (TWO + "batch_rows: 0123\n", "(found '0123'); unquoted numbers are written like 5"),
     "a hexadecimal": (TWO + "batch_rows: 0x1F\n", "(found '0x1F'); unquoted numbers are written like 5"),
     "an underscore": (TWO + "batch_rows: 10_000\n", "(found '10_000'); unquoted numbers are written like 5"),
-    "a fraction of a row": (TWO + "batch_rows: 1.5\n", "p.yaml:5: batch_rows: input should be a valid integer"),
-    "a boolean for a number": (TWO + "batch_rows: true\n", "p.yaml:5: batch_rows: input should be a valid int"),
+    "a fraction of a row": (
+        TWO + "batch_rows: 1.5\n",
+        "p.yaml:5: batch_rows: input should be a valid integer",
+    ),
+    "a boolean for a number": (
+        TWO + "batch_rows: true\n",
+        "p.yaml:5: batch_rows: input should be a valid int",
+    ),
     "a yes": (TWO + "allow_pickle: yes\n", "(found 'yes'); the two booleans are written true and false"),
     "a number for a text": (TWO + "description: 12\n", "(found 12); quote it to make it text"),
-    "no rows in a batch": (TWO + "batch_rows: 0\n", "p.yaml:5: batch_rows: input should be greater than or equal"),
+    "no rows in a batch": (
+        TWO + "batch_rows: 0\n",
+        "p.yaml:5: batch_rows: input should be greater than or equal",
+    ),
     "no workers": (TWO + "workers: 0\n", "p.yaml:5: workers: input should be greater than or equal to 1"),
     "an unknown format": (TWO + "format: xlsx\n", "p.yaml:5: format: input should be 'jsonl', 'json', 'csv'"),
     "pickle without leave": (TWO + "format: pickle\n", "format pickle runs code when it is read"),
@@ -70,7 +82,10 @@ TEXTS = {
         "p.yaml:4: step 1: found 'made_suffix', expected a mapping",
     ),
     "a step that is empty": (HEAD + "steps:\n-\n", "p.yaml:4: step 1: found None, expected a mapping"),
-    "a step without a type": (HEAD + "steps:\n- name: a\n", "p.yaml:4: step 1 'a': the field 'type' is needed"),
+    "a step without a type": (
+        HEAD + "steps:\n- name: a\n",
+        "p.yaml:4: step 1 'a': the field 'type' is needed",
+    ),
     "a step without a name": (
         HEAD + "steps:\n- type: made_suffix\n",
         "p.yaml:4: step 1 (made_suffix): the field 'name' is needed",
@@ -79,7 +94,10 @@ TEXTS = {
         HEAD + "steps:\n- {name: a, type: made_suffix, suffix: x}\n",
         "p.yaml:4: step 1 'a' (made_suffix): there is no field 'suffix' (there are: name, type, params",
     ),
-    "params as a list": (TWO + "  - {name: b, type: made_suffix, params: [a]}\n", "params: input should be a valid dict"),
+    "params as a list": (
+        TWO + "  - {name: b, type: made_suffix, params: [a]}\n",
+        "params: input should be a valid dict",
+    ),
     "two steps of a name": (
         TWO + "  - {name: a, type: made_chunk, params: {chunk_size: 2}}\n",
         "p.yaml:5: step 2 'a' (made_chunk): step 1 has the name 'a' too",
@@ -92,11 +110,23 @@ TEXTS = {
         HEAD + "steps:\n- {name: unique_state, type: made_suffix}\n",
         "name: 'unique_state' is kept for assets",
     ),
-    "an unknown operator": (HEAD + "steps:\n- {name: a, type: made_sufix}\n", "there is no operator 'made_sufix'; did you mean"),
-    "an unknown module": (HEAD + "steps:\n- {name: a, type: 'no_mod:X'}\n", "module 'no_mod' of 'no_mod:X' cannot"),
+    "an unknown operator": (
+        HEAD + "steps:\n- {name: a, type: made_sufix}\n",
+        "there is no operator 'made_sufix'; did you mean",
+    ),
+    "an unknown module": (
+        HEAD + "steps:\n- {name: a, type: 'no_mod:X'}\n",
+        "module 'no_mod' of 'no_mod:X' cannot",
+    ),
     "a relative module": (HEAD + "steps:\n- {name: a, type: '..x:X'}\n", "operator '..x:X' cannot be loaded"),
-    "no class": (HEAD + "steps:\n- {name: a, type: 'json:dumps'}\n", "'json:dumps' is a function, expected an Op"),
-    "an operator that refuses": (HEAD + "steps:\n- {name: a, type: made_refusing}\n", "no service at localhost:1"),
+    "no class": (
+        HEAD + "steps:\n- {name: a, type: 'json:dumps'}\n",
+        "'json:dumps' is a function, expected an Op",
+    ),
+    "an operator that refuses": (
+        HEAD + "steps:\n- {name: a, type: made_refusing}\n",
+        "no service at localhost:1",
+    ),
     "an operator that crashes": (
         HEAD + "steps:\n- {name: a, type: made_crashing}\n",
         "step 1 'a' (made_crashing): operator 'made_crashing' cannot be made: ZeroDivisionError: by zero",
@@ -112,20 +142,43 @@ TEXTS = {
     ),
     "an unknown parent": (
         TWO + "  - name: bb\n    type: made_suffix\n    depends_on: [aa]\n",
-        "p.yaml:7: step 2 'bb' (made_suffix): depends_on: there is no step 'aa' (there are: source, a); did you",
+        "p.yaml:7: step 2 'bb' (made_suffix): depends_on: there is no step 'aa' (there are: source, a)",
     ),
     "a parent twice": (TWO + "  - {name: b, type: made_suffix, depends_on: [a, a]}\n", "names 'a' twice"),
     "a parent that is a text": (
         TWO + "  - {name: b, type: made_suffix, depends_on: a}\n",
         "p.yaml:5: step 2 'b' (made_suffix): depends_on: input should be a valid list (found 'a')",
     ),
-    "a step behind itself": (HEAD + "steps:\n- {name: a, type: made_suffix, depends_on: [a]}\n", "depends on itself"),
+    "a step behind itself": (
+        HEAD + "steps:\n- {name: a, type: made_suffix, depends_on: [a]}\n",
+        "depends on itself",
+    ),
     "a circle": (
         HEAD + "steps:\n- {name: a, type: made_suffix, depends_on: [c]}\n"
         "- {name: b, type: made_suffix}\n- {name: c, type: made_suffix}\n",
         "p.yaml:4: step 1 'a' (made_suffix): depends_on: the steps go in a circle: a -> b -> c -> a",
     ),
 }
+
+
+NO_FOLDERS = [
+    "..",
+    ".",
+    "../up",
+    "/abs",
+    "a/b",
+    "a\\b",
+    "C:",
+    "con",
+    "nul",
+    "com1",
+    "-a",
+    "_a",
+    "Four",
+    "a.b",
+    " a",
+]
+NO_FOLDERS += ["vier vögel", "四", "x" * 300, "a\n", "a\x00", "a\x1b[31m", "\u202eevil", ""]
 
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
@@ -135,11 +188,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, expected):
     assert all(line.startswith("p.yaml") for line in lines)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["..", ".", "../up", "/abs", "a/b", "a\\b", "C:", "con", "nul", "com1", "-a", "_a", "Four", "vier vögel", "四"]
-    + ["x" * 300, "a\n", "a\x00", "a\x1b[31m", "\u202eevil", "a.b", " a", ""],
-)
+@pytest.mark.parametrize("name", NO_FOLDERS)
 @pytest.mark.parametrize("field", ["name", "prefix", "step"])
 def test_a_name_that_is_no_folder_is_refused_and_shown_escaped(tmp_path, name, field):
     data = {"name": "four", "source": {"path": "x"}, "steps": [{"name": "one", "type": "made_suffix"}]}
@@ -160,7 +209,10 @@ def test_all_mistakes_of_a_file_come_together_in_order_of_lines(tmp_path):
 
 
 def test_a_broken_step_may_be_depended_on_without_a_second_mistake(tmp_path):
-    text = HEAD + "steps:\n- {name: a, type: made_suffix, typo: 1}\n- {name: b, type: made_suffix, depends_on: [a]}\n"
+    text = (
+        HEAD
+        + "steps:\n- {name: a, type: made_suffix, typo: 1}\n- {name: b, type: made_suffix, depends_on: [a]}\n"
+    )
     assert len(mistakes(tmp_path, text)) == 1
 
 
@@ -175,7 +227,9 @@ def test_a_bomb_of_long_texts_is_refused(tmp_path):
     assert f"more than {MAX_NODES} values" in mistakes(tmp_path, text)[0]
 
 
-@pytest.mark.parametrize(("name", "text"), [("p.yaml", "[" * 99), ("p.json", "[" * 99 + "]" * 99), ("p.json", "[" * 400_000)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("p.yaml", "[" * 99), ("p.json", "[" * 99 + "]" * 99), ("p.json", "[" * 400_000)]
+)
 def test_deep_nesting_is_refused(tmp_path, name, text):
     assert f"more than {MAX_DEPTH} levels deep" in mistakes(tmp_path, text, name)[0]
 
@@ -208,10 +262,16 @@ JSON_TEXTS = {
     "empty": ("", "p.json: the file is empty"),
     "no json": ('{"name": a}', "p.json:1: this is no JSON: Expecting value"),
     "a comma too many": ('{\n"a": 1,\n}', "p.json:"),
-    "equal keys": ('{"name": "a",\n"name": "b"}', "p.json:2: the key 'name' is there twice, in line 1 and in line 2"),
+    "equal keys": (
+        '{"name": "a",\n"name": "b"}',
+        "p.json:2: the key 'name' is there twice, in line 1 and in line 2",
+    ),
     "nan": ('{"batch_rows": NaN}', "p.json: NaN is no JSON value"),
     "a lone surrogate": ('{"name":\n"\\ud800"}', r"p.json:2: '\ud800' holds a lone surrogate"),
-    "a wrong type": ('{"name": "a",\n"batch_rows": "5"}', "p.json:2: batch_rows: input should be a valid integer"),
+    "a wrong type": (
+        '{"name": "a",\n"batch_rows": "5"}',
+        "p.json:2: batch_rows: input should be a valid integer",
+    ),
 }
 
 

@@ -11,7 +11,18 @@ from dataflow_assets import pipeline_text
 from dataflow_assets.pipeline_text import Node, Unreadable, read_text
 
 STAYS_TEXT = ["yes", "No", "on", "OFF", "y", "0123", "007", "-01", "0x1F", "0o17", "0b1", "1_000", "12:30:45"]
-STAYS_TEXT += ["2024-01-05", "2024-01-05T10:00:00Z", ".inf", "-.INF", ".nan", "NaN", "1e", "e4", "1.2.3", "tRue"]
+STAYS_TEXT += [
+    "2024-01-05",
+    "2024-01-05T10:00:00Z",
+    ".inf",
+    "-.INF",
+    ".nan",
+    "NaN",
+    "1e",
+    "e4",
+    "1.2.3",
+    "tRue",
+]
 VALUES = {
     "5": 5,
     "-3": -3,
@@ -63,7 +74,12 @@ def test_an_alias_is_the_value_again():
 def test_the_line_of_a_value_is_found_by_its_path_and_the_nearest_one_around_it_else():
     root, _ = read_text("a:\n  - b: 1\n    c:\n      d: 2\n", "yaml")
     assert root is not None
-    assert [root.line_of(path) for path in [("a", 0, "c", "d"), ("a", 0, "x"), ("a", 7), ("y",)]] == [4, 2, 1, 1]
+    assert [root.line_of(path) for path in [("a", 0, "c", "d"), ("a", 0, "x"), ("a", 7), ("y",)]] == [
+        4,
+        2,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -89,7 +105,9 @@ def test_both_parsers_of_pyyaml_give_the_same(loader, monkeypatch):
 
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
-@pytest.mark.parametrize("text", ["a:\n\t- b", "a: !x 1", "a: *y", "a: [", "---\na\n---\nb", "[" * 99, '"\\U00110000"'])
+@pytest.mark.parametrize(
+    "text", ["a:\n\t- b", "a: !x 1", "a: *y", "a: [", "---\na\n---\nb", "[" * 99, '"\\U00110000"']
+)
 def test_both_parsers_of_pyyaml_refuse_the_same(loader, text, monkeypatch):
     monkeypatch.setattr(pipeline_text, "_LOADER", loader)
     with pytest.raises(Unreadable):

@@ -1,7 +1,7 @@
 """How the command prints: tables and lines in which the data's control characters are visible."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -44,9 +44,11 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], right:
     console().print(table)
 
 
-def pipeline_option(command: click.Command) -> click.Command:
+def pipeline_option(command: Callable[..., None]) -> Callable[..., None]:
     """`PIPELINE`: a name or a file, and `--root`."""
-    command = click.option("--root", metavar="DIR", help="Where the files are [default: the pipeline's root].")(command)
+    command = click.option(
+        "--root", metavar="DIR", help="Where the files are [default: the pipeline's root]."
+    )(command)
     return click.argument("pipeline", metavar="PIPELINE|FILE")(command)
 
 

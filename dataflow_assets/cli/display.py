@@ -98,7 +98,8 @@ def _line(asset: str, tally: _Tally) -> str:
         seconds = (time.monotonic() - tally.started) / tally.batches * (tally.total - tally.batches)
         left = f", {seconds:.0f} s left"
     reused = f" ({tally.batches - tally.made} as they were)" if tally.batches > tally.made else ""
-    return f"{asset}: {tally.batches}{of} batches{reused}, {tally.rows:,} rows, {tally.rows_per_s:,.0f} rows/s{left}"
+    speed = f"{tally.rows:,} rows, {tally.rows_per_s:,.0f} rows/s"
+    return f"{asset}: {tally.batches}{of} batches{reused}, {speed}{left}"
 
 
 def _bars() -> Progress:

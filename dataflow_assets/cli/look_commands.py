@@ -107,16 +107,20 @@ def _print_operator(operator: type[Operator]) -> None:
 
 
 def _type_name(annotation: object) -> str:
-    return getattr(annotation, "__name__", str(annotation)) if isinstance(annotation, type) else str(
-        annotation
-    ).replace("typing.", "")
+    return (
+        getattr(annotation, "__name__", str(annotation))
+        if isinstance(annotation, type)
+        else str(annotation).replace("typing.", "")
+    )
 
 
 @click.command()
 @pipeline_option
 @click.argument("step")
 @click.option("-n", "rows", default=5, show_default=True, type=click.IntRange(min=1), help="Rows to show.")
-@click.option("--diff", is_flag=True, help="Only rows that the step changed, rejected or failed, before and after.")
+@click.option(
+    "--diff", is_flag=True, help="Only rows that the step changed, rejected or failed, before and after."
+)
 def sample(pipeline: str, root: str | None, step: str, rows: int, diff: bool) -> None:
     """Rows of a step as it left them, with what they were before."""
     work = work_of(pipeline, root)
@@ -165,7 +169,10 @@ def _rows_by_id(folder: StepFolder, key: str) -> dict[str, dict[str, object]]:
 
 
 def _plain_lines(row: dict[str, object]) -> list[str]:
-    return [str(row[ROW_ID]), *(f"  {name}: {shown_value(value, 400)}" for name, value in row.items() if name != ROW_ID)]
+    return [
+        str(row[ROW_ID]),
+        *(f"  {name}: {shown_value(value, 400)}" for name, value in row.items() if name != ROW_ID),
+    ]
 
 
 def _row_lines(row: dict[str, object], before: dict[str, object] | None, part: str) -> list[str]:

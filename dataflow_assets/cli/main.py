@@ -8,13 +8,13 @@ import click
 
 from dataflow_assets.cli.console import print_error
 from dataflow_assets.cli.export_command import export
-from dataflow_assets.cli.look_commands import list_pipelines, list_operators, sample, status, validate
+from dataflow_assets.cli.look_commands import list_operators, list_pipelines, sample, status, validate
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
 from dataflow_assets.errors import DataflowError
 
-_EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing was
-run; 3 stopped or paused, the same command goes on; 5 done, but rows wait in the failed queue."""
+_EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing
+was run; 3 stopped or paused, the same command goes on; 5 done, but rows wait in the failed queue."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)

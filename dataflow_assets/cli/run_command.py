@@ -17,7 +17,12 @@ _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
 
 @click.command()
 @pipeline_option
-@click.option("--input", "input_path", metavar="PATH", help="Read this file, folder or glob instead of the pipeline's source.")
+@click.option(
+    "--input",
+    "input_path",
+    metavar="PATH",
+    help="Read this file, folder or glob instead of the pipeline's source.",
+)
 @click.option("--format", "format_", type=click.Choice(_FORMATS), help="Format of the step files.")
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows in a batch.")
 @click.option("--workers", type=click.IntRange(min=1), help="Batches in hand at a time [default: the cores].")
@@ -56,7 +61,6 @@ def run(
     status = status_of(work)
     print_status(status)
     if status.failed_rows:
-        print_line(
-            f"{status.failed_rows} rows failed; they are in _failed of their step: {shown_path(work.layout.folder)}"
-        )
+        where = shown_path(work.layout.folder)
+        print_line(f"{status.failed_rows} rows failed; they are in _failed of their step in {where}")
         context.exit(ROWS_FAILED)

@@ -54,8 +54,8 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
     expected = arrow_schema(operator.output_schema(schema_of(rows)))
     if not outcome.kept.schema.equals(expected, check_metadata=True):
         raise ConservationError(
-            f"{where}: operator {operator.name!r} gave the columns {_shown(outcome.kept.schema)}, its declaration "
-            f"says {_shown(expected)}; the commit was refused"
+            f"{where}: operator {operator.name!r} gave the columns {_shown(outcome.kept.schema)}, "
+            f"its declaration says {_shown(expected)}; the commit was refused"
         )
     came_in = rows[ROW_ID]
     went_out = [table[ROW_ID] for table in outcome if table is not None and table.num_rows]
@@ -67,16 +67,13 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
         return
     raise ConservationError(
         f"{where}: operator {operator.name!r} was given {len(came_in)} rows and gave {len(found)} "
-        f"({_difference(came_in, found)}); every row must be kept, rejected or failed once, so the commit was refused"
+        f"({_difference(came_in, found)}); every row must be kept, rejected or failed once, so the commit "
+        "was refused"
     )
 
 
 def _same_ids(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
-    if found.equals(expected):
-        return True
-    return found.sort().equals(expected.sort()) if hasattr(found, "sort") else sorted(
-        found.to_pylist()
-    ) == sorted(expected.to_pylist())
+    return found.equals(expected) or found.sort().equals(expected.sort())
 
 
 def _difference(expected: pa.ChunkedArray, found: pa.ChunkedArray) -> str:

@@ -20,10 +20,15 @@ def table_from(value: object) -> pa.Table:
         return _typed(value)
     if type(value).__name__ == "DataFrame" and hasattr(value, "columns"):
         return _typed(pa.Table.from_pandas(value, preserve_index=False).replace_schema_metadata(None))
-    if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(row, Mapping) for row in value):
+    if (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(row, Mapping) for row in value)
+    ):
         return _of_rows(cast("Sequence[Mapping[str, object]]", value))
     raise ConfigError(
-        f"an asset returned {type(value).__name__}; expected a pyarrow Table, a pandas DataFrame or a list of dicts"
+        f"an asset returned {type(value).__name__}; expected a pyarrow Table, a pandas DataFrame or "
+        "a list of dicts"
     )
 
 

@@ -35,20 +35,19 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"{path} cannot be written: {error.strerror or error}; make room or give permission, then run the "
-            "same command again: what was committed is kept"
+            f"{path} cannot be written: {error.strerror or error}; make room or give permission, then run "
+            "the same command again: what was committed is kept"
         ) from error
 
 
 def write_temporary(path: Path, data: bytes | memoryview | pa.Buffer) -> Written:
     """Writes and fsyncs `data` under the temporary name of `path`. Raises StorageError."""
     target = temporary(path)
-    with storage_errors(path):
-        with open(target, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            status = os.fstat(file.fileno())
+    with storage_errors(path), open(target, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        status = os.fstat(file.fileno())
     return Written(path, status.st_size, xxhash.xxh3_128_hexdigest(data), status.st_mtime_ns)
 
 

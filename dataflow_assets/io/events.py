@@ -13,7 +13,6 @@ from dataflow_assets.io.step_folder import HEAD_ROWS
 
 DATA_VERSION_TAG = "dagster/data_version"
 CODE_VERSION_TAG = "dagster/code_version"
-INPUT_DATA_VERSION_TAG = "dagster/input_data_version"
 BACKFILL_TAG = "dagster/backfill"
 # With this tag on a run Dagster writes no materialization events of its own: the IO manager has
 # written one for each batch, with metadata, which a later event without metadata would hide.
@@ -23,32 +22,28 @@ Metadata = dict[str, dg.MetadataValue]
 
 
 def batch_event(
-    asset_key: dg.AssetKey,
-    committed: Committed,
-    parents: Mapping[str, dg.AssetKey],
-    partition: str | None,
-    tags: Mapping[str, str],
+    asset_key: dg.AssetKey, committed: Committed, lineage: Mapping[str, str], outdated: bool = False
 ) -> dg.AssetMaterialization:
-    """The materialization of one batch: its content hash is the data version."""
+    """The materialization of one batch: its content hash is the data version.
+
+    `lineage` are the tags that say what it was made of; an `outdated` batch is stale by them.
+    """
     record = committed.record
     return dg.AssetMaterialization(
         asset_key,
-        partition=partition,
+        partition=record.batch,
         metadata=batch_metadata(committed),
-        tags={**version_tags(record, parents), **tags},
+        tags={
+            DATA_VERSION_TAG: data_version(record, outdated),
+            CODE_VERSION_TAG: record.code_version,
+            **lineage,
+        },
     )
 
 
-def version_tags(record: CommitRecord, parents: Mapping[str, dg.AssetKey]) -> dict[str, str]:
-    """Code, data and input versions, as Dagster compares them to tell what is stale."""
-    tags = {
-        DATA_VERSION_TAG: record.content_hash,
-        CODE_VERSION_TAG: record.code_version,
-    }
-    for name, content in record.inputs.items():
-        if name in parents:
-            tags[f"{INPUT_DATA_VERSION_TAG}/{parents[name].to_user_string()}"] = content
-    return tags
+def data_version(record: CommitRecord, outdated: bool = False) -> str:
+    """What Dagster calls the batch's content; it shows too that parents have other content now."""
+    return f"{record.content_hash}-outdated" if outdated else record.content_hash
 
 
 def batch_metadata(committed: Committed) -> Metadata:

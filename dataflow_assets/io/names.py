@@ -27,7 +27,8 @@ def key_to_name(key: str) -> str:
         raise ConfigError("a partition key is empty; expected at least one character")
     if _REFUSED.search(key):
         raise ConfigError(
-            f"partition key {key!r} holds control characters or '...', which Dagster cannot address; rename it"
+            f"partition key {key!r} holds control characters or '...', which Dagster cannot address; "
+            "rename it"
         )
     if _PLAIN_KEY.match(key) and not _DEVICE_NAMES.match(key):
         return key

@@ -23,6 +23,7 @@ from dataflow_assets.io.events import (
     count_metadata,
 )
 from dataflow_assets.io.formats import Format
+from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
@@ -41,13 +42,13 @@ _NO_PARTITION = "all"
 class StepOutput:
     """What an asset of a pipeline hands to the IO manager.
 
-    `lock` is the pipeline's folder. `parents` maps parent names to asset keys. A `partitioned`
-    output has an event a batch; any other has one event with the sums.
+    `lock` is the pipeline's folder. A `partitioned` output has an event a batch; any other has one
+    event with the sums.
     """
 
     work: Committable
     lock: Path
-    parents: Mapping[str, dg.AssetKey]
+    parents: Parents
     partitioned: bool
 
 
@@ -98,43 +99,38 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
             self._commit_tables(context, obj)
 
     def _commit_step(self, context: dg.OutputContext, output: StepOutput) -> None:
-        run = context.step_context.dagster_run
-        only_new = ONLY_NEW_TAG in run.tags
-        if _is_all_ours(context):
-            run.tags[DEFER_EVENTS_TAG] = "true"
-        totals = _Totals()
+        only_new = ONLY_NEW_TAG in context.step_context.dagster_run.tags
+        _write_all_events_here(context)
+        lineage = Lineage(context.step_context.instance, output.parents)
+        totals = Totals()
         asset = context.asset_key.path[-1]
         with pipeline_lock(output.lock), held_signals() as stop, _cancelled_when_stopped(context):
             for committed in output.work.commit_all(stop):
                 totals.add(committed)
                 tell(BatchDone(asset, committed.record, committed.reused))
                 if output.partitioned and not (only_new and committed.reused):
-                    context.log_event(self._event(context, output, committed))
+                    record = committed.record
+                    tags = lineage.tags_of_batch(record.batch, record.inputs)
+                    context.log_event(
+                        batch_event(context.asset_key, committed, {**tags, **_backfill_tags(context)})
+                    )
         if not output.partitioned:
+            tags = {**_code_version_tags(context), **lineage.tags_of_whole(), **_backfill_tags(context)}
             context.log_event(
-                dg.AssetMaterialization(context.asset_key, metadata=totals.metadata(), tags=_code_version_tags(context))
+                dg.AssetMaterialization(context.asset_key, metadata=totals.metadata(), tags=tags)
             )
-
-    def _event(
-        self, context: dg.OutputContext, output: StepOutput, committed: Committed
-    ) -> dg.AssetMaterialization:
-        return batch_event(
-            context.asset_key,
-            committed,
-            output.parents,
-            committed.record.batch,
-            _backfill_tags(context),
-        )
 
     def _commit_tables(self, context: dg.OutputContext, obj: object) -> None:
         folder = self._folder(context.asset_key)
         keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
+        for key in keys:
+            key_to_name(key)
         tables = obj if isinstance(obj, dict) and len(keys) > 1 else {keys[0]: obj}
         missing = [key for key in keys if key not in tables]
         if missing:
             raise ConfigError(
-                f"asset {context.asset_key.to_user_string()} returned nothing for partition {missing[0]!r}; a run "
-                "over several partitions returns a dict of partition key to table"
+                f"asset {context.asset_key.to_user_string()} returned nothing for partition {missing[0]!r}; "
+                "a run over several partitions returns a dict of partition key to table"
             )
 
         def compute(key: str, fingerprint: str) -> Work:
@@ -144,8 +140,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         stream = BatchStream(folder, keys, lambda key: "", compute, reuse=False)
         with held_signals() as stop:
             for committed in stream.commit_all(stop):
-                if len(keys) == 1:
-                    context.add_output_metadata(batch_metadata(committed))
+                partition = committed.record.batch if context.has_asset_partitions else None
+                context.step_context.add_asset_metadata(
+                    batch_metadata(committed), context.asset_key, partition
+                )
 
     def load_input(self, context: dg.InputContext) -> "pa.Table | pd.DataFrame | StoredBatches":
         """The upstream's committed batches. Raises MissingBatch, CorruptFile."""
@@ -177,13 +175,15 @@ def folder_in(metadata: Mapping[str, object]) -> StepFolder | None:
     """The folder that `folder_metadata` described, or None for an asset of another kind."""
     if FOLDER_METADATA not in metadata:
         return None
-    path, format = (getattr(metadata[name], "value", metadata[name]) for name in (FOLDER_METADATA, FORMAT_METADATA))
+    path, format = (
+        getattr(metadata[name], "value", metadata[name]) for name in (FOLDER_METADATA, FORMAT_METADATA)
+    )
     name, *flags = str(format).split()
     stored: Format = name  # pyright: ignore[reportAssignmentType]
     return StepFolder(Path(str(path)), stored, "whole" in flags, "allow_pickle" in flags)
 
 
-class _Totals:
+class Totals:
     """The sums over the batches of an unpartitioned asset."""
 
     def __init__(self) -> None:
@@ -193,6 +193,7 @@ class _Totals:
         self.seconds = 0.0
 
     def add(self, committed: Committed) -> None:
+        """Counts a batch."""
         record = committed.record
         self.batches += 1
         self.new += not committed.reused
@@ -204,17 +205,25 @@ class _Totals:
                 counts[name] = counts.get(name, 0) + count
 
     def metadata(self) -> dict[str, dg.MetadataValue]:
+        """The sums as Dagster shows them."""
         counts = count_metadata(self.rows_in, self.rows_out, self.rejected, self.failed, self.seconds)
-        batches = {"batches": dg.MetadataValue.int(self.batches), "new_batches": dg.MetadataValue.int(self.new)}
+        batches = {
+            "batches": dg.MetadataValue.int(self.batches),
+            "new_batches": dg.MetadataValue.int(self.new),
+        }
         return {**counts, **batches}
 
 
-def _is_all_ours(context: dg.OutputContext) -> bool:
-    """Whether every asset of the run is one of a pipeline, so that no foreign event is deferred."""
+def _write_all_events_here(context: dg.OutputContext) -> None:
+    """Keeps Dagster from writing events of its own for this step; other steps of the run keep theirs.
+
+    Its events would follow ours and hide their metadata. It looks at the tags of the run, so this
+    step gets a run of its own with one tag more; a test guards it for the pinned Dagster.
+    """
     step_context = context.step_context
-    layer = step_context.job_def.asset_layer
-    selected = step_context.dagster_run.asset_selection or layer.executable_asset_keys
-    return all(FOLDER_METADATA in layer.get(key).metadata for key in selected)
+    run = step_context.dagster_run
+    deferred = run.with_tags({**run.tags, DEFER_EVENTS_TAG: "true"})
+    step_context._plan_data = step_context.plan_data._replace(dagster_run=deferred)
 
 
 def _code_version_tags(context: dg.OutputContext) -> dict[str, str]:

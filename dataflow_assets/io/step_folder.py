@@ -111,7 +111,8 @@ class StepFolder:
         record = record or self.record(key)
         if record is None:
             raise MissingBatch(
-                f"batch {key!r} of {self.path.name} is not committed in {self.path}; materialize that step first"
+                f"batch {key!r} of {self.path.name} is not committed in {self.path}; materialize that "
+                "step first"
             )
         stored = record.files.get(part)
         if stored is None:

@@ -112,6 +112,8 @@ def _keys(columns: list[pa.ChunkedArray]) -> list[bytes | None]:
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0)  # -0.0 and 0.0 are one number
     return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
 
 

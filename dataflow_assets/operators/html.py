@@ -18,13 +18,13 @@ from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
 _BLOCKS = (
     "address article aside blockquote br caption center col colgroup dd dir div dl dt fieldset figcaption "
     "figure footer frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html li main nav noframes noscript ol "
-    "optgroup p pre script style tbody td textarea tfoot th thead title tr ul"
+    "optgroup p pre tbody td textarea tfoot th thead title tr ul"
 )
 _TYPE_LIKE_BLOCKS = "body details dialog form menu option section select summary table"
 _INLINES = (
     "a abbr acronym applet area audio b basefont bdi bdo big blink canvas cite code del dfn em embed font "
-    "iframe img ins kbd keygen marquee meta meter nobr picture q rp rt ruby s samp small span strike strong "
-    "sub sup svg tt u i wbr"
+    "i iframe img ins kbd keygen marquee meta meter nobr o:p picture q rp rt ruby s samp script small span "
+    "strike strong style sub sup svg tt u wbr"
 )
 _TYPE_LIKE_INLINES = (
     "base button data datalist frame input label legend link map mark object output param progress slot "
@@ -36,10 +36,12 @@ _BARE_ATTRIBUTES = (
 )
 _WS = r"[ \t\r\n\f]"
 _WHITE_SPACE = " \t\r\n\f"
+# Quotes may hold `>`; where one is not closed before the next `<`, the tag ends at its first `>`.
+_ATTRIBUTES = r"""(?:(?:"[^"<]*"|'[^'<]*'|[^<>"'])*|[^<>]*)"""
 # Either no attributes, or a first one that looks like one: in `a <b and c> d` nothing does.
 _REST_OF_TAG = (
-    rf"(?:{_WS}+(?:[A-Za-z_:][-A-Za-z0-9_:.]*{_WS}*=|(?i:{_BARE_ATTRIBUTES})(?:{_WS}|/?>))"
-    r"""(?:(?:"[^"<]*"|'[^'<]*'|[^<>"'])*|[^<>]*)|[ \t\r\n\f]*/?)>"""
+    rf"(?:{_WS}+[A-Za-z_:][-A-Za-z0-9_:.]*{_WS}*={_ATTRIBUTES}"
+    rf"|{_WS}+(?i:{_BARE_ATTRIBUTES})(?:{_WS}{_ATTRIBUTES})?/?|{_WS}*/?)>"
 )
 
 

@@ -7,13 +7,9 @@ from pydantic import Field, model_validator
 
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextFilter
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where
-
-_WIDE_SPACES = "[\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 
 
 class _FilterLengthParams(ColumnParams):
-    column: str = Field("text", description="The text column that is measured.")
     min_chars: int | None = Field(None, ge=0, description="The fewest Unicode code points.")
     max_chars: int | None = Field(None, ge=0, description="The most Unicode code points.")
     min_words: int | None = Field(None, ge=0, description="The fewest words between white space.")
@@ -71,27 +67,6 @@ class FilterLength(TextFilter):
         return pc.if_else(short, pa.scalar("too_short", pa.large_string()), too_long), RowErrors.none()
 
 
-def count_words(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """How many words each text has, as `len(text.split())`; no nulls.
-
-    Counts in the bytes of the column where a word starts: four times as fast as splitting.
-    """
-    foreign = pc.and_(pc.invert(pc.string_is_ascii(texts)), pc.match_substring_regex(texts, _WIDE_SPACES))
-    texts = edited_where(texts, foreign, lambda some: pc.replace_substring_regex(some, _WIDE_SPACES, " "))
-    return pa.chunked_array([_word_starts(chunk) for chunk in texts.chunks], pa.int64())
-
-
-def _word_starts(chunk: pa.Array) -> pa.Array:
-    _, offset_buffer, data = chunk.buffers()
-    if data is None or len(chunk) == 0:
-        return pa.array(np.zeros(len(chunk), np.int64))
-    offsets = np.frombuffer(offset_buffer, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-    text = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
-    offsets = offsets - offsets[0]
-    # str.split also splits at U+001C to U+001F.
-    inside = ~((text == 32) | ((text >= 9) & (text <= 13)) | ((text >= 28) & (text <= 31)))
-    starts = inside.copy()
-    starts[1:] &= ~inside[:-1]
-    first = offsets[:-1][offsets[:-1] < len(text)]
-    starts[first] = inside[first]
-    return pa.array(np.diff(np.searchsorted(np.flatnonzero(starts), offsets)))
+def count_words(texts: pa.ChunkedArray) -> pa.Array:
+    """How many words each text has between white space. (`utf8_split_whitespace` takes twice as long.)"""
+    return pa.array([len(text.split()) for text in texts.to_pylist()], pa.int64())

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from dataflow_assets.batch import Schema, arrow_field, column_type, values_of
 from dataflow_assets.errors import MissingValue, RowError, WrongType
@@ -173,8 +173,10 @@ class ColumnParams(Params):
     MissingValue, `keep` hands it on as it is, `reject` drops it with the reason `missing_text`.
     """
 
-    column: str = "text"
-    on_null: Literal["fail", "keep", "reject"] = "fail"
+    column: str = Field("text", description="The text column.")
+    on_null: Literal["fail", "keep", "reject"] = Field(
+        "fail", description="What becomes of a row without text: `fail`, `keep` or `reject`."
+    )
 
 
 class _Texts(NamedTuple):

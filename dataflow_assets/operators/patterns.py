@@ -118,7 +118,6 @@ def _repeat(name: str, argument: tuple, groups: bool) -> str:
 
 
 class _PatternParams(ColumnParams):
-    column: str = Field("text", description="The text column that the pattern is searched in.")
     pattern: str = Field(description="A regular expression, searched anywhere in the text.")
     engine: Literal["auto", "re2", "python"] = Field(
         "auto",

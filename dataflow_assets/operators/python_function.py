@@ -13,10 +13,12 @@ from dataflow_assets.batch import (
     ColumnType,
     Schema,
     arrow_field,
+    arrow_schema,
     column_of,
+    column_type,
     rows_of,
     schema_of,
-    table_of,
+    values_of,
 )
 from dataflow_assets.errors import ConfigError, WrongType
 from dataflow_assets.operators.operator import (
@@ -109,25 +111,26 @@ class MapPython(RowOperator):
 
     def apply(self, table: pa.Table) -> Outcome:
         """The rows as the function changed them."""
-        schema = self.output_schema(schema_of(table))
-        columns: dict[str, list[object]] = {name: [] for name in schema}
-        errors, dropped = RowErrors.none(), []
+        before = schema_of(table)
+        schema = self.output_schema(before)
+        errors, dropped, kept, changes = RowErrors.none(), [], [], []
         for position, row in enumerate(rows_of(table)):
             try:
-                changed = self._changed(row, schema)
+                changed = self._changes(row, before, schema)
             except Exception as error:  # noqa: BLE001  the user's function may raise anything; its row fails alone
                 errors.add(position, error)
                 continue
             if changed is None:
                 dropped.append(position)
-                continue
-            for name, value in changed.items():
-                columns[name].append(value)
-        return Outcome(table_of(columns, schema), _rejected(table, dropped), errors.failed_rows(table))
+            else:
+                kept.append(position)
+                changes.append(changed)
+        result = _with_changes(table.take(pa.array(kept, pa.int64())), changes, schema)
+        return Outcome(result, _rejected(table, dropped), errors.failed_rows(table))
 
-    def _changed(self, row: dict[str, object], schema: Schema) -> dict[str, object] | None:
-        """The whole new row, every value checked; None where the function rejects it."""
-        before = dict(row)
+    def _changes(self, row: dict[str, object], before: Schema, schema: Schema) -> dict[str, object] | None:
+        """The new values of a row, checked; None where the function rejects it."""
+        original = dict(row)
         returned = self._function(row)
         if returned is None:
             return None
@@ -142,12 +145,14 @@ class MapPython(RowOperator):
                     f"wrong type: {self.params.function} returned the column {name!r}, which is not "
                     f"declared; add it to the step's params, e.g. `columns: {{{name}: string}}`"
                 )
-        if returned.get(ROW_ID, before[ROW_ID]) != before[ROW_ID]:
+        if returned.get(ROW_ID, original[ROW_ID]) != original[ROW_ID]:
             raise WrongType(
                 f"wrong type: {self.params.function} changed {ROW_ID!r}, which belongs to the row; leave it"
             )
-        whole = {**before, **returned}
-        return {name: self._checked(name, whole.get(name), kind) for name, kind in schema.items()}
+        retyped = {name: original[name] for name in before if before[name] != schema[name]}
+        return {
+            name: self._checked(name, value, schema[name]) for name, value in {**retyped, **returned}.items()
+        }
 
     def _checked(self, name: str, value: object, kind: ColumnType) -> object:
         if value is None:
@@ -165,6 +170,21 @@ class MapPython(RowOperator):
             f"wrong type: {self.params.function} gave {problem} for column {name!r}, expected "
             f"{_PYTHON[kind]} (column type {kind})"
         )
+
+
+def _with_changes(rows: pa.Table, changes: list[dict[str, object]], schema: Schema) -> pa.Table:
+    """The rows with their new values; a column that no row changes is not rebuilt."""
+    changed = {name for change in changes for name in change}
+    arrays = []
+    for name, kind in schema.items():
+        present = name in rows.column_names
+        if present and name not in changed and column_type(rows.schema.field(name)) == kind:
+            arrays.append(rows[name])
+            continue
+        old = values_of(rows, name) if present else [None] * rows.num_rows
+        new = [change.get(name, value) for change, value in zip(changes, old, strict=True)]
+        arrays.append(column_of(new, kind))
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
 
 
 def _rejected(table: pa.Table, positions: list[int]) -> pa.Table | None:

@@ -19,10 +19,6 @@ _LINE_ENDS = "\n\v\f\r\u0085\u2028\u2029"
 _LONG_BREAK = "\n\n\n"
 
 
-class _Column(ColumnParams):
-    column: str = Field("text", description="The text column that is cleaned.")
-
-
 @register
 class Lowercase(TextMapper):
     """Turns a text column into lower case, every letter that Unicode gives a lower-case form.
@@ -38,7 +34,6 @@ class Lowercase(TextMapper):
 
     name = "lowercase"
     releases_gil = True
-    Params = _Column
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts in lower case."""
@@ -62,7 +57,6 @@ class NormalizeWhitespace(TextMapper):
 
     name = "normalize_whitespace"
     releases_gil = True
-    Params = _Column
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts tidied; those that are tidy already are not touched."""
@@ -83,7 +77,7 @@ def _tidied(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.utf8_trim(texts, " \n")
 
 
-class _FixUnicodeParams(_Column):
+class _FixUnicodeParams(ColumnParams):
     entities: bool = Field(
         True,
         description="Whether HTML entities are decoded in texts without `<`. False before `strip_html` "

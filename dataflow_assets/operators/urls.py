@@ -19,7 +19,6 @@ URL_PATTERN = rf"(?:(?i:https?|ftp)://|\b(?i:www)\d?\.){_BODY}"
 
 
 class _RemoveUrlsParams(ColumnParams):
-    column: str = Field("text", description="The text column that is cleaned.")
     replacement: str = Field("", description="What stands in the place of an address, e.g. `<url>`.")
 
 

@@ -3,7 +3,6 @@
 Text stays text, integers become int64 (uint64 beyond it: json), floats float64, dates and times
 ISO 8601 text (instants in UTC), durations ISO 8601 text, decimals text, lists, structs and maps json.
 """
-# pyright: reportAttributeAccessIssue=false  (pyarrow.compute makes its functions at import)
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow.types as pt
 from dataflow_assets.batch import ColumnType
 from dataflow_assets.sources.columns import UnfitRows, careful_json_array, json_array
 
+_UTC_AND_NOTHING = (pa.scalar("+00:00", pa.large_string()), pa.scalar("", pa.large_string()))
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -158,7 +158,7 @@ def _from_timestamps(array: pa.Array) -> tuple[pa.Array, ColumnType]:
     texts = _in_range(array.cast(pa.timestamp(array.type.unit)).cast(pa.large_string()))
     texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     if array.type.tz is not None:
-        texts = pc.binary_join_element_wise(texts, pa.scalar("+00:00", pa.large_string()), "")
+        texts = pc.binary_join_element_wise(texts, *_UTC_AND_NOTHING)
     return texts.cast(pa.large_string()), "string"
 
 

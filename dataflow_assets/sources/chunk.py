@@ -12,7 +12,8 @@ MAX_RAW_CHARS = 4096
 class BadRecord(NamedTuple):
     r"""A record that cannot be read as a row.
 
-    `line` is the 1-based line (jsonl, csv, tsv, txt) or record number (json, parquet) in the file;
+    `line` is the 1-based line (jsonl, csv, tsv, txt), record number (json, parquet) or file number
+    (rows: file), in one sequence with the numbers of the rows;
     `raw` is what the file holds there, invalid bytes as `\xNN`, cut at 4,096 characters.
     """
 

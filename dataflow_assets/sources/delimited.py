@@ -42,7 +42,7 @@ class _Lines:
                 self.number += 1
                 text = self._text(line) + "\n"
                 self.kept.append(text)
-                yield text
+                yield text.replace("\0", "")
 
     def _text(self, line: bytes) -> str:
         try:
@@ -52,7 +52,6 @@ class _Lines:
             self.odd[self.number] = "invalid UTF-8"
         if "\0" in text:
             self.odd[self.number] = "a NUL character"
-            text = text.replace("\0", "")
         return text
 
     def reason(self, first: int, last: int) -> str | None:

@@ -55,14 +55,20 @@ def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[s
     skipped: list[str] = []
     seen: set[str] = set()
     for text in spec.paths:
-        found, left_out = _usable(spec, text, base_dir)
+        try:
+            found, left_out = _usable(spec, text, base_dir)
+        except OSError as error:
+            what = error.strerror or str(error)
+            raise SourceError(f"source {text}: {what}; expected a path that can be read") from error
         skipped += left_out
+        for each in found:
+            _check_permission(each)
         fresh = [each for each in found if not _known(each.path, seen)]
         if spec.rows == "file":
             files += _as_one(fresh, text, base_dir)
         else:
             files += [_source_file(spec, each) for each in fresh]
-    return with_slugs(files), skipped
+    return with_slugs(_with_unique_names(files)), skipped
 
 
 def kind_of(name: str) -> tuple[FileFormat | None, Compression | None]:
@@ -103,59 +109,76 @@ def _source_file(spec: SourceSpec, found: _Found) -> SourceFile:
     return SourceFile(found.path, found.name, "", kind, compression)
 
 
+def _check_permission(found: _Found) -> None:
+    if not os.access(found.path, os.R_OK):
+        raise SourceError(
+            f"source {found.name}: permission denied; expected a file that this user may read. "
+            "Change its permissions (chmod +r)"
+        )
+
+
 def _as_one(found: list[_Found], text: str, base_dir: Path) -> list[SourceFile]:
     """One logical file whose members are these: small files then make few batches."""
     if not found:
         return []
-    if len(found) == 1 and found[0].path == _absolute(text, base_dir):
-        return [SourceFile(found[0].path, found[0].name, "", "txt", None, (found[0].path,))]
     root = _fixed_root(text, base_dir)
-    return [
-        SourceFile(root, _name(root, text, base_dir), "", "txt", None, tuple(each.path for each in found))
-    ]
+    if root.is_file():
+        return [SourceFile(root, found[0].name, "", "txt", None, (root,))]
+    name = _name(root, text, base_dir)
+    name = root.resolve().name if name == "." else name
+    return [SourceFile(root, name, "", "txt", None, tuple(each.path for each in found))]
+
+
+def _with_unique_names(files: list[SourceFile]) -> list[SourceFile]:
+    """The same files; equal names (of folders outside) get more of their path until they differ."""
+    groups: dict[str, list[Path]] = {}
+    for file in files:
+        groups.setdefault(file.name, []).append(file.path)
+    named = []
+    for file in files:
+        paths, count = groups[file.name], len(PurePosixPath(file.name).parts)
+        while len({path.parts[-count:] for path in paths}) < len(paths):
+            count += 1
+        named.append(file if len(paths) == 1 else file._replace(name="/".join(file.path.parts[-count:])))
+    return named
 
 
 def _absolute(text: str, base_dir: Path) -> Path:
     return Path(base_dir, os.path.expanduser(text))
 
 
+def _split_at_wildcard(text: str) -> tuple[list[str], list[str]]:
+    """The parts of a path before its first wildcard, and the others."""
+    parts = Path(os.path.expanduser(text)).parts
+    first = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return list(parts[:first]), list(parts[first:])
+
+
 def _fixed_root(text: str, base_dir: Path) -> Path:
-    """The folder itself, or the part of a glob before its first wildcard."""
+    """The file or folder itself, or the part of a glob before its first wildcard."""
     path = _absolute(text, base_dir)
-    if path.is_dir():
-        return path
-    while glob.has_magic(str(path)) and not path.exists():
-        path = path.parent
-    return path
+    return path if path.exists() else Path(base_dir, *_split_at_wildcard(text)[0])
 
 
 def _name(path: Path, text: str, base_dir: Path) -> str:
     """Relative to the base folder where that contains it; else as the source spells its path."""
-    inside = path.is_relative_to(base_dir)
-    if inside:
+    if path.is_relative_to(base_dir):
         return display_name(path.relative_to(base_dir))
-    if not os.path.isabs(os.path.expanduser(text)):
-        return display_name(os.path.relpath(path, base_dir))
     root = _fixed_root(text, base_dir)
-    return display_name(Path(root.name, path.relative_to(root)) if path != root else Path(root.name))
+    return display_name(Path(root.name, path.relative_to(root)))
 
 
 def _usable(spec: SourceSpec, text: str, base_dir: Path) -> tuple[list[_Found], list[str]]:
     """The files of one path of the source that can be read, and the names of those left out."""
     path = _absolute(text, base_dir)
-    try:
-        if path.is_file():
-            return [_Found(path, _name(path, text, base_dir))], []
-        if path.is_dir():
-            return _chosen(spec, text, base_dir, sorted(_walk(path)), f"folder {text}")
-    except OSError as error:
-        raise SourceError(
-            f"source {text}: {error.strerror or error}; expected a path that can be read"
-        ) from error
+    if path.is_file():
+        return [_Found(path, _name(path, text, base_dir))], []
+    if path.is_dir():
+        return _chosen(spec, text, base_dir, list(_walk(path)), f"folder {text}")
     if path.exists():
         raise SourceError(f"source {text}: it is neither a file nor a folder; expected one of them")
     if glob.has_magic(text):
-        return _chosen(spec, text, base_dir, sorted(_matches(path)), f"glob {text}")
+        return _chosen(spec, text, base_dir, list(_matches(text, base_dir)), f"glob {text}")
     raise SourceError(_missing(path, text))
 
 
@@ -163,7 +186,7 @@ def _chosen(
     spec: SourceSpec, text: str, base_dir: Path, paths: list[Path], what: str
 ) -> tuple[list[_Found], list[str]]:
     found, left_out = [], []
-    for path in paths:
+    for path in sorted(paths, key=display_name):
         if path.is_file() and _fits(spec, path.name):
             found.append(_Found(path, _name(path, text, base_dir)))
         else:
@@ -216,18 +239,15 @@ def _is_data(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def _matches(pattern: Path) -> Iterator[Path]:
+def _matches(text: str, base_dir: Path) -> Iterator[Path]:
     """The files of a glob; names with a leading `_` only where the pattern spells one."""
-    spelled = any(part.startswith("_") for part in pattern.parts if glob.has_magic(part))
-    root = _literal_parts(pattern)
-    for match in glob.iglob(str(pattern), recursive=True):
-        parts = Path(match).parts[root:]
-        if not os.path.isdir(match) and (spelled or all(map(_is_data, parts))):
-            yield Path(match)
-
-
-def _literal_parts(pattern: Path) -> int:
-    return next(place for place, part in enumerate(pattern.parts) if glob.has_magic(part))
+    root = _fixed_root(text, base_dir)
+    _, pattern = _split_at_wildcard(text)
+    spelled = any(part.startswith("_") for part in pattern)
+    for match in glob.iglob(os.path.join(*pattern), root_dir=root, recursive=True):
+        path = Path(root, match)
+        if not path.is_dir() and (spelled or all(map(_is_data, Path(match).parts))):
+            yield path
 
 
 def _missing(path: Path, text: str) -> str:

@@ -35,7 +35,7 @@ def _keep_invalid(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
     invalid = error.object[error.start : error.end]
-    return "".join(chr(0xDC00 + byte) if byte > 127 else f"\udcff{chr(byte)}" for byte in invalid), error.end
+    return "".join(chr(0xDC00 + byte) if byte > 127 else "\udcff" for byte in invalid), error.end
 
 
 codecs.register_error(_KEEP_INVALID, _keep_invalid)
@@ -48,7 +48,7 @@ def utf8_blocks(
     blocks = unpacked_blocks(path, name, compression, block_bytes, spec.max_expansion)
     if codecs.lookup(spec.encoding).name in ("utf-8", "utf-8-sig"):
         return _without_mark(_checked(blocks, name))
-    return _without_mark(_transcoded(blocks, spec.encoding))
+    return _without_mark(_transcoded(blocks, spec.encoding, name))
 
 
 def _without_mark(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -88,8 +88,22 @@ def _wrong_encoding(name: str, found: str, encoding: str) -> str:
     return f"source {name}: expected utf-8, found {found}; set `source.encoding: {encoding}`"
 
 
-def _transcoded(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+def _transcoded(blocks: Iterable[bytes], encoding: str, name: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)(_KEEP_INVALID)
-    for block in blocks:
-        yield decoder.decode(block).encode("utf-8", "surrogateescape")
-    yield decoder.decode(b"", True).encode("utf-8", "surrogateescape")
+    try:
+        for block in blocks:
+            yield _encoded(decoder.decode(block))
+        yield _encoded(decoder.decode(b"", True))
+    except UnicodeError as error:
+        raise BrokenInput(
+            f"source {name}: it cannot be read as {encoding} ({error}); expected text of "
+            "`source.encoding`. Without a byte order mark, give utf-16-le or utf-16-be, or another encoding"
+        ) from error
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; what the decoder could not read stays invalid."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")

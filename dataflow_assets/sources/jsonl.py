@@ -1,5 +1,4 @@
 """JSON lines to chunks: one object a line, every value exact."""
-# pyright: reportAttributeAccessIssue=false  (pyarrow.compute makes its functions at import)
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

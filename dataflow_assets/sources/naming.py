@@ -38,5 +38,3 @@ def _candidates(file: "SourceFile"):
     digest = xxhash.xxh3_64_hexdigest(file.name.encode("utf-8", "backslashreplace"))
     for digits in (8, 16):
         yield f"{(safe or 'file')[: MAX_SLUG_CHARS - digits - 1]}-{digest[:digits]}"
-    path_digest = xxhash.xxh3_64_hexdigest(str(file.path).encode("utf-8", "surrogatepass"))
-    yield f"{(safe or 'file')[: MAX_SLUG_CHARS - 17]}-{path_digest}"

@@ -1,7 +1,7 @@
 """Parquet to chunks: every Arrow type to one of the five column types, without loss or a refusal by name."""
-# pyright: reportAttributeAccessIssue=false  (pyarrow.compute makes its functions at import)
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ from dataflow_assets.sources.columns import UnfitRows, final_names, table_of_arr
 from dataflow_assets.sources.discovery import SourceFile
 from dataflow_assets.sources.spec import SourceSpec
 
-_MAX_ROWS = 65_536
+_MAX_ROWS = 16_384
 _BUFFER_BYTES = 2**20
 
 
@@ -24,14 +24,31 @@ def read_parquet(file: SourceFile, spec: SourceSpec, chunk_bytes: int) -> Iterat
 
     Raises SourceError for a column that has no column type, BrokenInput where the file is damaged.
     """
+    with _as_broken_input(file.name):
+        parquet = pq.ParquetFile(file.path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+    with parquet:
+        names = _checked_names(parquet.schema_arrow, file.name, spec)
+        first = 1
+        for batch in _batches(parquet, names, file.name, _batch_rows(parquet, chunk_bytes)):
+            yield _chunk(batch, names, file.name, first)
+            first += batch.num_rows
+
+
+@contextmanager
+def _as_broken_input(file: str) -> Iterator[None]:
     try:
-        with pq.ParquetFile(file.path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as parquet:
-            names = _checked_names(parquet.schema_arrow, file.name, spec)
-            yield from _chunks(parquet, names, file.name, _batch_rows(parquet, chunk_bytes))
+        yield
     except (pa.ArrowException, OSError) as error:
         raise BrokenInput(
-            f"source {file.name}: {_first_line(error)}; expected a whole parquet file. Copy or write it again"
+            f"source {file}: {_first_line(error)}; expected a whole parquet file. Copy or write it again"
         ) from error
+
+
+def _batches(
+    parquet: pq.ParquetFile, names: dict[str, str], file: str, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    with _as_broken_input(file):
+        yield from parquet.iter_batches(batch_rows, columns=list(names), use_threads=False)
 
 
 def _first_line(error: Exception) -> str:
@@ -65,13 +82,6 @@ def _batch_rows(parquet: pq.ParquetFile, chunk_bytes: int) -> int:
     metadata = parquet.metadata
     size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
     return max(1, min(_MAX_ROWS, metadata.num_rows * chunk_bytes // max(size, 1)))
-
-
-def _chunks(parquet: pq.ParquetFile, names: dict[str, str], file: str, batch_rows: int) -> Iterator[Chunk]:
-    first = 1
-    for batch in parquet.iter_batches(batch_rows, columns=list(names), use_threads=False):
-        yield _chunk(batch, names, file, first)
-        first += batch.num_rows
 
 
 def _chunk(batch: pa.RecordBatch, names: dict[str, str], file: str, first: int) -> Chunk:

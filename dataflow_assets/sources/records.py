@@ -16,7 +16,7 @@ from dataflow_assets.sources.text import read_text
 
 __all__ = ["BadRecord", "Chunk", "peek_schema", "read_chunks"]
 
-CHUNK_BYTES = 8 * 2**20
+CHUNK_BYTES = 2 * 2**20
 _PEEK_FILES = 20
 _PEEK_BYTES = 2**20
 _Reader = Callable[[SourceFile, SourceSpec, int], Iterator[Chunk]]
@@ -31,7 +31,7 @@ _READERS: dict[FileFormat, _Reader] = {
 
 
 def read_chunks(file: SourceFile, spec: SourceSpec) -> Iterator[Chunk]:
-    """The rows of the file in order, about 8 MiB of it a chunk, and the records that are no rows.
+    """The rows of the file in order, about 2 MiB of it a chunk, and the records that are no rows.
 
     Raises SourceError where the file cannot be read on (after the records before that point), where
     a column has a reserved name, and for the first bad record with `on_bad_line: fail`.

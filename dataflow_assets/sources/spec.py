@@ -68,7 +68,7 @@ class SourceSpec(BaseModel):
     def _encoding_is_known(cls, encoding: str) -> str:
         try:
             codecs.getincrementaldecoder(encoding)
-            b"".decode(encoding)
+            "a".encode(encoding)
         except (LookupError, ValueError) as error:
             raise ValueError(
                 f"encoding {encoding!r} is no text encoding of Python; expected e.g. utf-8, utf-16, gb18030"

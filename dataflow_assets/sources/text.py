@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from dataflow_assets.batch import ColumnType
+from dataflow_assets.errors import SourceError
 from dataflow_assets.sources.chunk import BadRecord, Chunk, raw_text
 from dataflow_assets.sources.columns import final_names, table_of_arrays
 from dataflow_assets.sources.discovery import SourceFile, display_name, kind_of
@@ -21,6 +22,12 @@ _HEAD_BYTES = 4 * 4096
 
 def read_text(file: SourceFile, spec: SourceSpec, chunk_bytes: int) -> Iterator[Chunk]:
     """Column `text`; with `rows: file` also `file`, the name below the folder."""
+    has = ("file", "text") if spec.rows == "file" else ("text",)
+    if missing := [name for name in spec.columns or [] if name not in has]:
+        raise SourceError(
+            f"source {file.name}: there is no column {missing[0]!r}, which `source.columns` asks for; "
+            f"text has {', '.join(has)}"
+        )
     if spec.rows == "file":
         yield from _whole_files(file, spec, chunk_bytes)
         return
@@ -82,7 +89,7 @@ def _whole_files(file: SourceFile, spec: SourceSpec, chunk_bytes: int) -> Iterat
             columns["text"].append(text)
             numbers.append(number)
         else:
-            bad.append(BadRecord(name, 1, reason, raw_text(found.content, found.size)))
+            bad.append(BadRecord(name, number, reason, raw_text(found.content, found.size)))
         size += len(found.content)
         if size >= chunk_bytes or number % _MAX_FILES == 0:
             yield _chunk(columns, numbers, bad, file.name, spec)

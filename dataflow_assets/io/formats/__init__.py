@@ -19,7 +19,7 @@ from typing import Literal
 import pyarrow as pa
 
 from dataflow_assets.batch import ColumnType
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.errors import ConfigError, CorruptFile
 from dataflow_assets.io.formats import csv_text, json_array, jsonl, parquet, pickled
 from dataflow_assets.io.formats.columns import check_encodable
 
@@ -62,4 +62,7 @@ def decode(
             "a pickle file is read only where the pipeline allows it by name: "
             "add `allow_pickle: true` to the pipeline, or choose another `format`"
         )
-    return _MODULES[format].decode(pa.py_buffer(data), schema)
+    try:
+        return _MODULES[format].decode(pa.py_buffer(data), schema)
+    except CorruptFile as error:
+        raise CorruptFile(f"no {format} as it was written: {error}") from error.__cause__

@@ -1,10 +1,11 @@
-"""What all formats check: the values of a table to write, the columns and types of rows read."""
+"""What the formats share: checks of a table to write and of what was read, and the way to polars."""
 
 # pyarrow.compute makes its functions at import:
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable, Mapping
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,14 +42,24 @@ def _refuse(table: pa.Table, name: str, unfit: pa.ChunkedArray, reason: str) -> 
     raise UnwritableValue(f"column {name!r} of row {row_id} holds {value!r:.200}; {reason}")
 
 
-def check_columns(found: Iterable[str], schema: Mapping[str, ColumnType], where: str) -> None:
-    """Raises CorruptFile unless these are the columns of `schema`, in any order."""
-    found = list(found)
-    if len(found) != len(schema) or set(found) != set(schema):
-        raise CorruptFile(f"{where} has the columns {found}; its commit record says {list(schema)}")
+def in_polars(table: pa.Table) -> pl.DataFrame:
+    """The columns, not copied, under the names 0, 1, …: polars changes the name `""` and loses NUL."""
+    frame = pl.from_arrow(table.rename_columns([str(n) for n in range(table.num_columns)]))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
-def table_of_rows(rows: Mapping[int, object], schema: Mapping[str, ColumnType], format: str) -> pa.Table:
+def check_columns(table: pa.Table, schema: Mapping[str, ColumnType]) -> None:
+    """Raises CorruptFile unless the columns of a table read are those of `schema`, in any order."""
+    try:
+        found = table.column_names
+    except UnicodeDecodeError as error:
+        raise CorruptFile(f"a column name is not UTF-8: {error.object!r}") from error
+    if sorted(found) != sorted(schema):
+        raise CorruptFile(f"the columns are {found}; expected {list(schema)}")
+
+
+def table_of_rows(rows: Mapping[int, object], schema: Mapping[str, ColumnType]) -> pa.Table:
     """The table of these rows of Python values; the keys are the row numbers that a message names.
 
     Raises CorruptFile for a row that is no dict of the columns, or a value of another type.
@@ -56,22 +67,22 @@ def table_of_rows(rows: Mapping[int, object], schema: Mapping[str, ColumnType], 
     columns: dict[str, list] = {name: [] for name in schema}
     for number, row in rows.items():
         if not isinstance(row, dict):
-            raise CorruptFile(f"{format}: row {number} is {row!r:.200}; expected an object")
+            raise CorruptFile(f"row {number} is {row!r:.200}; expected an object")
         if row.keys() != schema.keys():
-            check_columns(row, schema, f"{format}: row {number}")
+            raise CorruptFile(f"row {number} has the columns {list(row)}; expected {list(schema)}")
         for name, values in columns.items():
             values.append(row[name])
     for name, kind in schema.items():
-        _check_type(name, kind, rows, columns[name], format)
+        _check_type(name, kind, rows, columns[name])
     try:
         return table_of(columns, schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise CorruptFile(f"{format}: a value does not fit its column: {error}") from error
+        raise CorruptFile(f"a value does not fit its column: {error}") from error
 
 
-def _check_type(name: str, kind: ColumnType, numbers: Iterable[int], values: list, format: str) -> None:
+def _check_type(name: str, kind: ColumnType, numbers: Iterable[int], values: list) -> None:
     if kind == "json" or set(map(type, values)) <= {_PYTHON[kind], type(None)}:
         return
     fitting = (_PYTHON[kind], type(None))
     number, value = next((n, v) for n, v in zip(numbers, values, strict=True) if type(v) not in fitting)
-    raise CorruptFile(f"{format}: column {name!r} is {kind}, but row {number} holds {value!r:.200}")
+    raise CorruptFile(f"column {name!r} is {kind}, but row {number} holds {value!r:.200}")

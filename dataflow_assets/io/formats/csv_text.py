@@ -6,13 +6,12 @@ JSON columns are their text, bools `true` and `false`, floats as short as they a
 import io
 from collections.abc import Mapping
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 
 from dataflow_assets.batch import ColumnType, arrow_schema
 from dataflow_assets.errors import CorruptFile
-from dataflow_assets.io.formats.columns import check_columns
+from dataflow_assets.io.formats.columns import check_columns, in_polars
 
 _BLOCK_BYTES = 1 << 22
 _MAX_BLOCK_BYTES = 2**31 - 1
@@ -23,9 +22,7 @@ def encode(table: pa.Table) -> bytes:
     """The CSV text of a table that `check_encodable` let pass."""
     file = io.BytesIO()
     file.write(",".join(map(_quoted, table.column_names)).encode() + b"\n")
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    frame.write_csv(file, include_header=False, quote_style="necessary")
+    in_polars(table).write_csv(file, include_header=False, quote_style="necessary")
     return file.getvalue()
 
 
@@ -45,7 +42,7 @@ def decode(data: pa.Buffer, schema: Mapping[str, ColumnType]) -> pa.Table:
         false_values=["false"],
     )
     table = _read(data, convert)
-    check_columns(table.column_names, schema, "csv: the header")
+    check_columns(table, schema)
     return pa.Table.from_arrays([table[name] for name in schema], schema=arrow_schema(schema))
 
 
@@ -58,5 +55,5 @@ def _read(data: pa.Buffer, convert: pyarrow.csv.ConvertOptions) -> pa.Table:
             )
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error) or block_bytes > data.size:
-                raise CorruptFile(f"csv: {error}") from error
-    raise CorruptFile("csv: one row has more than 2 GiB")
+                raise CorruptFile(str(error)) from error
+    raise CorruptFile("one row has more than 2 GiB")

@@ -25,10 +25,10 @@ def decode(data: pa.Buffer, schema: Mapping[str, ColumnType]) -> pa.Table:
         return arrow_schema(schema).empty_table()
     head, tail = bytes(data[: len(_HEAD)]), bytes(data[-len(_TAIL) :])
     if head != _HEAD or tail != _TAIL or data.size <= len(_EMPTY):
-        raise CorruptFile(f"json: expected an array with one object a line; it begins {bytes(data[:100])!r}")
+        raise CorruptFile(f"expected an array with one object a line; it begins {bytes(data[:100])!r}")
     characters = np.frombuffer(data, np.uint8)[len(_HEAD) : 1 - len(_TAIL)].copy()
     commas = np.flatnonzero(characters == ord("\n"))[:-1] - 1
     if (characters[commas] != ord(",")).any():
-        raise CorruptFile("json: an object of the array ends without a comma")
+        raise CorruptFile("an object of the array ends without a comma")
     characters[commas] = ord(" ")
     return jsonl.decode(pa.py_buffer(characters), schema)

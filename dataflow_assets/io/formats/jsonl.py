@@ -10,7 +10,7 @@ be certain are parsed one by one.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow.json
 
 from dataflow_assets.batch import ColumnType, arrow_schema, schema_of
 from dataflow_assets.errors import CorruptFile
-from dataflow_assets.io.formats.columns import table_of_rows
+from dataflow_assets.io.formats.columns import in_polars, table_of_rows
 from dataflow_assets.io.formats.lines import (
     Cuts,
     Lines,
@@ -49,14 +49,11 @@ def objects(table: pa.Table, end: str) -> pa.Buffer:
     schema = schema_of(table)
     if not table.num_rows:
         return pa.py_buffer(b"")
-    if "" in schema:  # polars would rename this column
-        return pa.py_buffer(b"".join(_each_encoded(table, schema, end.encode())))
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
+    columns = [column.alias(name) for column, name in zip(in_polars(table), schema, strict=True)]
     parts = [pl.lit("{")]
-    for is_json, run in groupby(frame.get_columns(), lambda column: schema[column.name] == "json"):
-        columns = list(run)
-        parts += _json_members(columns) if is_json else _plain_members(columns)
+    for is_json, run in groupby(columns, lambda column: schema[column.name] == "json"):
+        members = _json_members if is_json else _plain_members
+        parts += members(list(run))
         parts.append(pl.lit(","))
     parts[-1] = pl.lit("}" + end)
     text = pl.select(pl.concat_str(*parts)).to_series().rechunk()
@@ -64,8 +61,8 @@ def objects(table: pa.Table, end: str) -> pa.Buffer:
 
 
 def _plain_members(columns: list[pl.Series]) -> list[pl.Expr]:
-    whole = pl.lit(pl.DataFrame(columns).to_struct()).struct.json_encode()  # the bytes of `write_ndjson`
-    return [whole.str.strip_prefix("{").str.strip_suffix("}")]
+    objects = pl.struct(columns).struct.json_encode()  # the bytes of `write_ndjson`
+    return [objects.str.strip_prefix("{").str.strip_suffix("}")]
 
 
 def _json_members(columns: list[pl.Series]) -> list[pl.Expr]:
@@ -76,21 +73,12 @@ def _json_members(columns: list[pl.Series]) -> list[pl.Expr]:
     return parts
 
 
-def _each_encoded(table: pa.Table, schema: Mapping[str, ColumnType], end: bytes) -> Iterator[bytes]:
-    columns = [column.to_pylist() for column in table.columns]
-    for n, kind in enumerate(schema.values()):
-        if kind == "json":
-            columns[n] = [None if text is None else orjson.Fragment(text) for text in columns[n]]
-    for row in zip(*columns, strict=True):
-        yield orjson.dumps(dict(zip(schema, row, strict=True))) + end
-
-
 def decode(data: pa.Buffer, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The table of these lines; raises CorruptFile."""
     if not data.size:
         return arrow_schema(schema).empty_table()
     if bytes(data[-1:]) != b"\n":
-        raise CorruptFile(f"jsonl: the last line does not end: {bytes(data[-100:])!r}")
+        raise CorruptFile(f"the last line does not end: {bytes(data[-100:])!r}")
     _check_utf8(data)
     if "json" not in schema.values():
         return _read_plain(data, schema)
@@ -105,7 +93,7 @@ def _check_utf8(data: pa.Buffer) -> None:
         else:
             whole.validate(full=True)
     except (pl.exceptions.PolarsError, pa.ArrowInvalid) as error:
-        raise CorruptFile("jsonl: the bytes are not UTF-8") from error
+        raise CorruptFile("the bytes are not UTF-8") from error
 
 
 def _read_plain(data: pa.Buffer, schema: Mapping[str, ColumnType], other_keys: str = "error") -> pa.Table:
@@ -119,8 +107,8 @@ def _read_plain(data: pa.Buffer, schema: Mapping[str, ColumnType], other_keys: s
             return pyarrow.json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error) or block_bytes > data.size:
-                raise CorruptFile(f"jsonl: {error}") from error
-    raise CorruptFile("jsonl: one line has more than 2 GiB")
+                raise CorruptFile(str(error)) from error
+    raise CorruptFile("one line has more than 2 GiB")
 
 
 def _read_with_json(lines: Lines, schema: Mapping[str, ColumnType]) -> pa.Table:
@@ -151,7 +139,7 @@ def _read_cut(plain_data: pa.Buffer, lines: Lines, cuts: Cuts, schema: Mapping[s
             continue
         begins, ends = cuts[name]
         if len(begins) != table.num_rows:
-            raise CorruptFile(f"jsonl: {len(begins)} lines hold {table.num_rows} objects")
+            raise CorruptFile(f"{len(begins)} lines hold {table.num_rows} objects")
         texts = spans(begins, ends, lines.data)
         columns.append(pc.if_else(pc.equal(texts, "null"), None, texts))
     return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
@@ -166,8 +154,8 @@ def _parse_each(lines: Lines, numbers: Positions, schema: Mapping[str, ColumnTyp
         try:
             rows[number + 1] = _parsed(line)
         except (ValueError, RecursionError) as error:
-            raise CorruptFile(f"jsonl: line {number + 1} is no JSON: {error}: {line[:100]!r}") from error
-    return table_of_rows(rows, schema, "jsonl")
+            raise CorruptFile(f"line {number + 1} is no JSON: {error}: {line[:100]!r}") from error
+    return table_of_rows(rows, schema)
 
 
 def _parsed(line: bytes) -> object:

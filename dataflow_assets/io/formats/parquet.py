@@ -18,7 +18,13 @@ def encode(table: pa.Table) -> pa.Buffer:
     group_rows = max(1, _GROUP_BYTES * table.num_rows // max(1, table.nbytes))
     file = pa.BufferOutputStream()
     pq.write_table(
-        table, file, row_group_size=group_rows, compression="zstd", compression_level=1, store_schema=False
+        table,
+        file,
+        row_group_size=group_rows,
+        compression="zstd",
+        compression_level=1,
+        store_schema=False,
+        write_page_checksum=True,
     )
     return file.getvalue()
 
@@ -26,14 +32,16 @@ def encode(table: pa.Table) -> pa.Buffer:
 def decode(data: pa.Buffer, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The table of this file; raises CorruptFile."""
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), binary_type=pa.large_binary())
+        file = pq.ParquetFile(
+            pa.BufferReader(data), binary_type=pa.large_binary(), page_checksum_verification=True
+        )
         table = file.read(use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptFile(f"parquet: {error}") from error
-    check_columns(table.column_names, schema, "parquet: the file")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise CorruptFile(str(error)) from error
+    check_columns(table, schema)
     expected = arrow_schema(schema)
     for field in expected:
         found = table.schema.field(field.name).type
         if found != field.type:
-            raise CorruptFile(f"parquet: column {field.name!r} is {found}; expected {field.type}")
+            raise CorruptFile(f"column {field.name!r} is {found}; expected {field.type}")
     return pa.Table.from_arrays([table[name] for name in schema], schema=expected)

@@ -10,6 +10,17 @@ from dataflow_assets.batch import ColumnType, rows_of
 from dataflow_assets.errors import CorruptFile
 from dataflow_assets.io.formats.columns import table_of_rows
 
+_NO_PICKLE = (
+    pickle.UnpicklingError,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,  # a broken length
+    TypeError,
+    ValueError,
+)
+
 
 def encode(table: pa.Table) -> bytes:
     """The pickled rows of a table that `check_encodable` let pass."""
@@ -20,11 +31,11 @@ def decode(data: pa.Buffer, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The table of these rows; raises CorruptFile, for a pickle that names any class or function too."""
     try:
         rows = _PlainUnpickler(io.BytesIO(data)).load()
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise CorruptFile(f"pickle: {error}") from error
+    except _NO_PICKLE as error:
+        raise CorruptFile(str(error) or type(error).__name__) from error
     if not isinstance(rows, list):
-        raise CorruptFile(f"pickle: holds a {type(rows).__name__}; expected a list of dicts")
-    return table_of_rows(dict(enumerate(rows, 1)), schema, "pickle")
+        raise CorruptFile(f"it holds a {type(rows).__name__}; expected a list of dicts")
+    return table_of_rows(dict(enumerate(rows, 1)), schema)
 
 
 class _PlainUnpickler(pickle.Unpickler):

@@ -1,0 +1,100 @@
+"""What starts runs by itself: a sensor that watches the source, and a daily schedule; both off at first."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from dataflow_assets.assets import identifier
+from dataflow_assets.control import is_locked
+from dataflow_assets.errors import SourceError
+from dataflow_assets.mirror import asset_key
+from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
+from dataflow_assets.planning import RANGE_END, RANGE_START, to_do
+from dataflow_assets.sources.discovery import discover
+from dataflow_assets.step_work import hash_of
+
+_LOOK_EVERY_S = 30
+
+
+def read_source_job(pipeline: Pipeline) -> UnresolvedAssetJobDefinition:
+    """The job that reads the source again: new and changed files become batches."""
+    return dg.define_asset_job(
+        f"{identifier(pipeline.name)}_read_source",
+        selection=[asset_key(pipeline, SOURCE)],
+        description=f"Reads the source of {pipeline.name} again; unchanged files cost nothing.",
+    )
+
+
+def watch_sensor(work: PipelineWork) -> dg.SensorDefinition:
+    """Looks at the source: reads it when it changed, then runs the batches that are not up to date."""
+    pipeline = work.pipeline
+    keys = [asset_key(pipeline, name) for name in asset_names(pipeline)]
+
+    @dg.sensor(
+        name=f"{identifier(pipeline.name)}_watch",
+        description=f"Watches the source of {pipeline.name}; adds new data as batches and runs them.",
+        asset_selection=dg.AssetSelection.assets(*keys),
+        minimum_interval_seconds=_LOOK_EVERY_S,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+    )
+    def watch() -> Iterator[dg.RunRequest | dg.SkipReason]:
+        yield from watched(work)
+
+    return watch
+
+
+def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
+    """The next run that the pipeline needs, or why there is none."""
+    pipeline = work.pipeline
+    if is_locked(work.layout.folder):
+        yield dg.SkipReason(f"{pipeline.name} is being run")
+        return
+    try:
+        current = work.source_is_current()
+    except SourceError as error:
+        yield dg.SkipReason(str(error))
+        return
+    if not current:
+        yield dg.RunRequest(run_key=_source_key(work), asset_selection=[asset_key(pipeline, SOURCE)])
+        return
+    batches = work.known_manifest().batches
+    names, keys = to_do(work, pipeline.ordered_steps, batches)
+    if not names:
+        yield dg.SkipReason(f"{pipeline.name} is up to date")
+        return
+    state = [names, keys, [work.folder_of(SOURCE).record_file(key).stat().st_mtime_ns for key in keys]]
+    yield dg.RunRequest(
+        run_key=f"steps-{hash_of(state)}",
+        asset_selection=[asset_key(pipeline, name) for name in names],
+        tags={RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {},
+    )
+
+
+def _source_key(work: PipelineWork) -> str:
+    """The same for the same files with the same times, so that a source that cannot be read is tried once."""
+    files, _ = discover(work.pipeline.source, work.pipeline.base_dir)
+    paths = [path for file in files for path in (file.members or (file.path,))]
+    return f"source-{hash_of([[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths])}"
+
+
+def asset_names(pipeline: Pipeline) -> list[str]:
+    """The last parts of the asset keys of a pipeline, in the order of a row's way."""
+    names = [SOURCE]
+    for step in pipeline.ordered_steps:
+        if pipeline.operator(step.name).scope == "dataset":
+            names.append(state_name(step.name))
+        names.append(step.name)
+    return names
+
+
+def daily_schedule(pipeline: Pipeline, job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+    """Reads the source every night; the sensor runs what that brings."""
+    return dg.ScheduleDefinition(
+        name=f"{identifier(pipeline.name)}_daily",
+        job=job,
+        cron_schedule="0 3 * * *",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description=f"Reads the source of {pipeline.name} at 3 in the morning.",
+    )
