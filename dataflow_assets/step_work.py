@@ -17,11 +17,19 @@ from dataflow_assets.batch import ROW_ID, arrow_field
 from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
-from dataflow_assets.errors import MissingBatch
+from dataflow_assets.errors import MissingBatch, UnwritableValue
 from dataflow_assets.io.batch_stream import BatchStream, Committed, Ready, Work, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.step_folder import Origin, StepFolder
-from dataflow_assets.operators.operator import REJECT_REASON, DatasetOperator, Operator, Outcome, RowOperator
+from dataflow_assets.operators.operator import (
+    REJECT_REASON,
+    DatasetOperator,
+    Operator,
+    Outcome,
+    RowErrors,
+    RowOperator,
+)
 
 _WORTH_PROCESSES_S = 2.0
 
@@ -198,6 +206,7 @@ class StepWork:
         rows = self.input.read(key)
         outcome = self._outcome(engine, key, rows.table)
         check_law(self.operator, rows.table, outcome, f"step {self.name!r}, batch {key!r}")
+        outcome = without_unfit_numbers(rows.table, outcome, self.folder.format)
         rows_in = rows.table.num_rows
         if rows.unmatched is not None:
             rows_in += rows.unmatched.num_rows
@@ -219,6 +228,31 @@ class StepWork:
             return self.operator.apply_verdict(table, verdict)
         assert isinstance(self.operator, RowOperator)
         return engine.run(self.operator, table)
+
+
+def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> Outcome:
+    """The outcome with the rows failed whose new number the step's format does not have.
+
+    A child of a split row is not failed for its parent: the format then refuses the batch.
+    """
+    errors = RowErrors.none()
+    kept = outcome.kept
+    unfit_ids: set[str] = set()
+    for unfit in unfit_numbers(kept, format):
+        for position in pc.indices_nonzero(unfit.rows).to_pylist():
+            row_id = kept[ROW_ID][position].as_py()
+            source = pc.index(rows[ROW_ID], row_id).as_py()
+            if source < 0 or row_id in unfit_ids:
+                continue
+            unfit_ids.add(row_id)
+            value = kept[unfit.column][position].as_py()
+            errors.add(source, UnwritableValue(f"column {unfit.column!r} holds {value}; {unfit.reason}"))
+    if not unfit_ids:
+        return outcome
+    fits = pc.invert(pc.is_in(kept[ROW_ID], pa.array(sorted(unfit_ids), pa.large_string())))
+    failed = errors.failed_rows(rows)
+    assert failed is not None
+    return outcome._replace(kept=kept.filter(fits), failed=_both(outcome.failed, failed))
 
 
 def _both(first: pa.Table | None, second: pa.Table) -> pa.Table:

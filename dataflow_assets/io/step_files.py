@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pyarrow as pa
+from pydantic import field_validator
 
 from dataflow_assets.batch import Batch
 from dataflow_assets.control import held_signals, pipeline_lock
@@ -22,7 +23,7 @@ from dataflow_assets.io.events import (
     batch_metadata,
     count_metadata,
 )
-from dataflow_assets.io.formats import Format
+from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
@@ -89,6 +90,13 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
     format: str = "jsonl"
     allow_pickle: bool = False
 
+    @field_validator("format")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in EXTENSIONS:
+            raise ValueError(f"format {name!r} is unknown; expected one of {', '.join(EXTENSIONS)}")
+        return name
+
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Commits batch by batch. Raises the errors of `dataflow_assets.errors`."""
         if obj is None:
@@ -125,12 +133,13 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
         for key in keys:
             key_to_name(key)
-        tables = obj if isinstance(obj, dict) and len(keys) > 1 else {keys[0]: obj}
+        tables = {keys[0]: obj} if len(keys) == 1 else obj if isinstance(obj, dict) else {}
         missing = [key for key in keys if key not in tables]
         if missing:
+            found = f"nothing for partition {missing[0]!r}" if isinstance(obj, dict) else type(obj).__name__
             raise ConfigError(
-                f"asset {context.asset_key.to_user_string()} returned nothing for partition {missing[0]!r}; "
-                "a run over several partitions returns a dict of partition key to table"
+                f"asset {context.asset_key.to_user_string()} returned {found}; expected for the {len(keys)} "
+                "partitions of this run a dict of partition key to table"
             )
 
         def compute(key: str, fingerprint: str) -> Work:

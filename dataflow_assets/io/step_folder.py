@@ -83,14 +83,6 @@ class StepFolder:
         unchanged = all(map(_is_as_stored, files, record.files.values()))
         return record if unchanged else None
 
-    def keys(self) -> list[str]:
-        """The keys of all records that can be read, whether or not their files are whole; sorted."""
-        folder = self.path / COMMITS
-        if not folder.is_dir():
-            return []
-        records = map(self._read_record, sorted(folder.glob("*.json")))
-        return sorted(record.batch for record in records if record is not None)
-
     def _read_record(self, path: Path) -> CommitRecord | None:
         try:
             return CommitRecord.from_bytes(path.read_bytes(), str(path))
@@ -224,17 +216,18 @@ class StepFolder:
 
         Returns the keys that were removed.
         """
-        gone = [key for key in self.keys() if key not in keys]
+        names = {key_to_name(key) for key in keys}
+        foreign = [path for path in self._stored_files() if path.name.split(".")[0] not in names]
+        records = [self._read_record(path) for path in foreign if path.parent.name == COMMITS]
+        gone = sorted(record.batch for record in records if record is not None)
         for key in gone:
             self.remove(key)
-        names = {key_to_name(key) for key in keys}
-        for path in self._stored_files():
-            if path.name.split(".")[0] not in names:
-                atomic.remove(path)
+        for path in foreign:
+            atomic.remove(path)
         return gone
 
     def _stored_files(self) -> list[Path]:
-        folders = [self.path, *(self.path / f"_{part}" for part in PARTS[1:]), self.path / COMMITS]
+        folders = [self.path / COMMITS, self.path, *(self.path / f"_{part}" for part in PARTS[1:])]
         return [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
 
 

@@ -33,12 +33,12 @@ from dataflow_assets.operators.registry import import_object, register
 
 RowFunction = Callable[[dict[str, object]], Mapping[str, object] | None]
 _REASON = "function_returned_none"
-_PYTHON: dict[ColumnType, str] = {
-    "string": "str",
-    "int64": "int of 64 bits",
-    "float64": "float",
-    "bool": "bool",
-    "json": "a JSON value",
+_PYTHON: dict[ColumnType, tuple[type, str]] = {
+    "string": (str, "str"),
+    "int64": (int, "int of 64 bits"),
+    "float64": (float, "float"),
+    "bool": (bool, "bool"),
+    "json": (object, "a JSON value"),
 }
 
 
@@ -160,7 +160,7 @@ class MapPython(RowOperator):
         try:
             if kind == "float64" and type(value) is int and float(value) == value:
                 return float(value)
-            if kind == "json" or type(value).__name__ == _PYTHON[kind].split()[0]:
+            if isinstance(value, _PYTHON[kind][0]) and not (kind == "int64" and isinstance(value, bool)):
                 column_of([value], kind)
                 return value
             problem = type(value).__name__
@@ -168,7 +168,7 @@ class MapPython(RowOperator):
             problem = f"{type(value).__name__} that does not fit ({error})"
         raise WrongType(
             f"wrong type: {self.params.function} gave {problem} for column {name!r}, expected "
-            f"{_PYTHON[kind]} (column type {kind})"
+            f"{_PYTHON[kind][1]} (column type {kind})"
         )
 
 

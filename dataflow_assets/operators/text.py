@@ -1,6 +1,7 @@
 """Cleans one text column: lower case, white space, broken Unicode."""
 
 import re
+from collections.abc import Mapping
 
 import ftfy
 import pyarrow as pa
@@ -103,6 +104,10 @@ class FixUnicode(TextMapper):
     name = "fix_unicode"
     Params = _FixUnicodeParams
     params: _FixUnicodeParams
+
+    def identity(self) -> Mapping[str, object]:
+        """The version of ftfy, whose rules change between versions."""
+        return {"ftfy": ftfy.__version__}
 
     def edit(self, text: str) -> str:
         """The repaired text."""

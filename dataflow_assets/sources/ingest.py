@@ -1,5 +1,6 @@
 """Step 0: reads the source, cuts it into batches, gives each row its id, and writes the manifest."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -27,6 +28,7 @@ from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError
 from dataflow_assets.io.batch_stream import Committed, Ready, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.layout import WHOLE_KEY, PipelineLayout
 from dataflow_assets.io.step_folder import Origin
 from dataflow_assets.operators.operator import Outcome
@@ -55,12 +57,13 @@ class _Cut(NamedTuple):
     slug: str
     chunks: list[Chunk]
     bad: list[BadRecord]
+    name_column: str | None
 
 
 def settings_hash(pipeline: Pipeline) -> str:
     """What decides the batches beside the files' content."""
     spec = pipeline.source.model_dump(mode="json", exclude={"path"})
-    settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes]
+    settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, pipeline.format]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
 
 
@@ -96,7 +99,10 @@ def _is_unchanged(file: SourceFile, read: ReadFile) -> bool:
 
 
 def _paths(file: SourceFile) -> dict[str, Path]:
-    return {path.name: path for path in file.members} if file.members else {file.name: file.path}
+    """The files of a source by a name that another machine would give them too."""
+    if not file.members:
+        return {file.name: file.path}
+    return {os.path.relpath(member, file.path): member for member in file.members}
 
 
 class SourceIngest:
@@ -210,7 +216,7 @@ class SourceIngest:
             rejected: dict[str, int] = {}
             for cut in cuts:
                 _count(rejected, cut.bad)
-                tables += [_with_row_ids(chunk, cut.slug) for chunk in cut.chunks]
+                tables += [_with_row_ids(chunk, cut) for chunk in cut.chunks]
                 bad.append(_rejected_table(cut.slug, cut.bad))
             _check_unchanged(file, states)
             rows = sum(chunk.table.num_rows for cut in cuts for chunk in cut.chunks)
@@ -225,14 +231,16 @@ class SourceIngest:
         number = first
         held: list[Chunk] = []
         rows = size = 0
+        name_column = self.pipeline.source.rename.get("file", "file") if file.members else None
 
         def cut() -> _Cut:
             bad = [record for chunk in held for record in chunk.bad]
             key = f"{stem}{number:05d}" if limit else stem
-            return _Cut(key, file.slug, [chunk for chunk in held if chunk.table.num_rows], bad)
+            chunks = [chunk for chunk in held if chunk.table.num_rows]
+            return _Cut(key, file.slug, chunks, bad, name_column)
 
         for chunk in read_chunks(file, self.pipeline.source):
-            for piece in _pieces(chunk, limit, rows):
+            for piece in _pieces(_writable(chunk, file.name, self.pipeline.format), limit, rows):
                 held.append(piece)
                 rows += piece.table.num_rows
                 size += piece.table.nbytes
@@ -244,7 +252,7 @@ class SourceIngest:
 
     def _ready(self, cut: _Cut, schema: _MaybeSchema) -> Ready:
         typed = final_schema(schema)
-        tables = [conform(_with_row_ids(chunk, cut.slug), typed) for chunk in cut.chunks]
+        tables = [conform(_with_row_ids(chunk, cut), typed) for chunk in cut.chunks]
         table = pa.concat_tables(tables) if tables else _empty(typed)
         return self._stored(cut.key, table, _rejected_table(cut.slug, cut.bad))
 
@@ -312,9 +320,33 @@ def _chunk_schema(chunk: Chunk) -> _MaybeSchema:
     }
 
 
-def _with_row_ids(chunk: Chunk, slug: str) -> pa.Table:
+def _writable(chunk: Chunk, file: str, format: Format) -> Chunk:
+    """The chunk without the rows that hold a number which the step files cannot: they are bad records."""
+    fits = pa.chunked_array([pa.repeat(True, chunk.table.num_rows)])
+    bad = list(chunk.bad)
+    for unfit in unfit_numbers(chunk.table, format):
+        for position in pc.indices_nonzero(pc.and_(unfit.rows, fits)).to_pylist():
+            value = chunk.table[unfit.column][position].as_py()
+            reason = f"number is not finite: column {unfit.column!r} holds {value}; {unfit.reason}"
+            raw = str(chunk.table.slice(position, 1).to_pylist()[0])[:4096]
+            bad.append(BadRecord(file, chunk.numbers[position].as_py(), reason, raw))
+        fits = pc.and_(fits, pc.invert(unfit.rows))
+    if len(bad) == len(chunk.bad):
+        return chunk
+    numbers = chunk.numbers.filter(fits.combine_chunks())
+    return Chunk(chunk.table.filter(fits), numbers, sorted(bad, key=lambda record: record.line))
+
+
+def _with_row_ids(chunk: Chunk, cut: _Cut) -> pa.Table:
+    """The rows with their `row_id`: `<source>:<record number>`.
+
+    A row that is a whole file has the hash of its name instead, which another file does not change.
+    """
     numbers = chunk.numbers.cast(pa.large_string())
-    prefix = pa.scalar(slug, pa.large_string())
+    if cut.name_column in chunk.table.column_names:
+        names = chunk.table[cut.name_column].to_pylist()
+        numbers = pa.array([xxhash.xxh3_64_hexdigest(name.encode()) for name in names], pa.large_string())
+    prefix = pa.scalar(cut.slug, pa.large_string())
     row_ids = pc.binary_join_element_wise(prefix, numbers, pa.scalar(":", pa.large_string()))
     return chunk.table.add_column(0, arrow_field(ROW_ID, "string"), row_ids)
 

@@ -167,8 +167,7 @@ def test_every_format_has_its_extension() -> None:
 def test_parquet_is_cut_into_row_groups_of_64_mib() -> None:
     import pyarrow.parquet as pq
 
-    text = "x" * (1 << 20)
-    table = table_of({"row_id": [text] * 130}, {"row_id": "string"})
+    table = table_of({"row_id": ["x" * (1 << 20)] * 65}, {"row_id": "string"})
     data = encode(table, "parquet")
-    assert pq.ParquetFile(pa.BufferReader(data)).num_row_groups == 3
+    assert pq.ParquetFile(pa.BufferReader(data)).num_row_groups == 2
     assert decode(data, "parquet", {"row_id": "string"}).equals(table)

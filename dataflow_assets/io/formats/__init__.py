@@ -21,7 +21,9 @@ import pyarrow as pa
 from dataflow_assets.batch import ColumnType
 from dataflow_assets.errors import ConfigError, CorruptFile
 from dataflow_assets.io.formats import csv_text, json_array, jsonl, parquet, pickled
-from dataflow_assets.io.formats.columns import check_encodable
+from dataflow_assets.io.formats.columns import check_encodable, unfit_numbers
+
+__all__ = ["EXTENSIONS", "Format", "decode", "encode", "unfit_numbers"]
 
 Format = Literal["jsonl", "json", "csv", "parquet", "pickle"]
 EXTENSIONS: dict[Format, str] = {

@@ -1,9 +1,7 @@
 """What the formats share: checks of a table to write and of what was read, and the way to polars."""
 
-# pyarrow.compute makes its functions at import:
-# pyright: reportAttributeAccessIssue=false
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -19,11 +17,10 @@ def check_encodable(table: pa.Table, format: str) -> None:
     """Raises UnwritableValue if `format` cannot give back every column and value of the table."""
     if len(set(table.column_names)) < table.num_columns:
         raise UnwritableValue(f"two columns have one name, in {table.column_names}: rename one of them")
+    for unfit in unfit_numbers(table, format):
+        _refuse(table, *unfit)
     for field, column in zip(table.schema, table.columns, strict=True):
         kind = column_type(field)
-        if kind == "float64" and format in ("jsonl", "json"):
-            unfit = pc.invert(pc.is_finite(column))
-            _refuse(table, field.name, unfit, f"{format} has no such number: use csv or parquet, or null")
         if kind == "json" and format in ("jsonl", "json", "pickle"):
             _refuse(
                 table, field.name, pc.equal(column, "null"), "a JSON column holds null as a null, not as text"
@@ -31,6 +28,26 @@ def check_encodable(table: pa.Table, format: str) -> None:
         if kind == "json" and format in ("jsonl", "json"):
             unfit = pc.match_substring(column, "\n")
             _refuse(table, field.name, unfit, "write JSON text with `batch.json_text`, without line breaks")
+
+
+class UnfitNumbers(NamedTuple):
+    """The rows of a column, as a mask, whose number a format does not have, and what to do about it."""
+
+    column: str
+    rows: pa.ChunkedArray
+    reason: str
+
+
+def unfit_numbers(table: pa.Table, format: str) -> Iterator[UnfitNumbers]:
+    """NaN and infinities where the format is JSON, column by column; nothing where all can be written."""
+    if format not in ("jsonl", "json"):
+        return
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if not pa.types.is_floating(field.type):
+            continue
+        unfit = pc.fill_null(pc.invert(pc.is_finite(column)), False)
+        if pc.any(unfit).as_py():
+            yield UnfitNumbers(field.name, unfit, f"{format} has no such number: use csv or parquet, or null")
 
 
 def _refuse(table: pa.Table, name: str, unfit: pa.ChunkedArray, reason: str) -> None:

@@ -5,9 +5,6 @@ its line and cut out again, never parsed, so that it stays as it is. Lines in wh
 be certain are parsed one by one.
 """
 
-# pyarrow.compute makes its functions at import:
-# pyright: reportAttributeAccessIssue=false
-
 import json
 import re
 from collections.abc import Mapping
