@@ -6,10 +6,10 @@ from dataflow_assets.io.lineage import Parents
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput, folder_metadata
 from dataflow_assets.mirror import (
     asset_key,
+    mark_outdated,
     parents_of,
     parents_of_state,
     register_batches,
-    repair_mirror,
 )
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
@@ -61,7 +61,7 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
         def finish(manifest: Manifest) -> None:
             register_batches(context.instance, pipeline.name, manifest.batches)
             if ONLY_NEW_TAG not in context.run.tags:
-                repair_mirror(work, context.instance, manifest)
+                mark_outdated(work, context.instance, manifest)
 
         return StepOutput(work.ingest(finish), work.layout.folder, Parents(), partitioned=False)
 

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from dataflow_assets.errors import UnwritableValue
+
 ROW_ID = "row_id"
 ColumnType = Literal["string", "int64", "float64", "bool", "json"]
 Schema = dict[str, ColumnType]
@@ -199,7 +201,7 @@ def conform(table: pa.Table, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The same rows with exactly these columns: missing ones null, narrower ones as JSON.
 
     A column of the table that `schema` lacks is dropped, so pass a schema that was widened over this
-    table. Raises ValueError where a column with NaN or infinity has to become JSON.
+    table. Raises UnwritableValue where a column with NaN or infinity has to become JSON.
     """
     arrays = []
     for name, kind in schema.items():
@@ -216,7 +218,13 @@ def _converted(table: pa.Table, name: str, kind: ColumnType) -> pa.ChunkedArray 
         return pa.nulls(len(column), _ARROW[kind])
     if column_type(table.schema.field(name)) == kind:
         return column
-    return column_of(values_of(table, name), kind)
+    try:
+        return column_of(values_of(table, name), kind)
+    except ValueError as error:
+        raise UnwritableValue(
+            f"column {name!r} holds different types, so it becomes JSON, and NaN or infinity, which JSON has not; "
+            "leave such rows out of the source, or give the column one type"
+        ) from error
 
 
 def content_hash(table: pa.Table) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dotenv import dotenv_values
 
 from dataflow_assets.errors import ConfigError, StorageError
+from dataflow_assets.io.atomic import write_atomically
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -33,7 +34,7 @@ def ensure_home(folder: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
         if not (home / "dagster.yaml").exists():
-            (home / "dagster.yaml").write_text(_default_settings())
+            write_atomically(home / "dagster.yaml", default_settings().encode())
         if not named:
             _add_to_env(folder / ENV_FILE, {"DAGSTER_HOME": str(home), **SETTINGS})
     except OSError as error:
@@ -45,7 +46,8 @@ def ensure_home(folder: Path) -> Path:
     return home
 
 
-def _default_settings() -> str:
+def default_settings() -> str:
+    """The dagster.yaml of a new home."""
     return files("dataflow_assets").joinpath("scaffolds/dagster.yaml").read_text()
 
 
@@ -55,7 +57,7 @@ def _add_to_env(path: Path, values: dict[str, str]) -> None:
     if lines:
         text = path.read_text() if path.exists() else ""
         separator = "" if not text or text.endswith("\n") else "\n"
-        path.write_text(f"{text}{separator}{chr(10).join(lines)}\n")
+        write_atomically(path, f"{text}{separator}{chr(10).join(lines)}\n".encode())
 
 
 def open_instance(folder: Path) -> "dg.DagsterInstance":

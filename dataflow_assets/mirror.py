@@ -63,20 +63,32 @@ def repair_mirror(
     instance: DagsterInstance,
     manifest: Manifest,
     interrupted_since: float | None = None,
-    mark_outdated: bool = True,
 ) -> int:
-    """Reports every committed batch that Dagster does not know as it is; returns how many there were.
+    """Reports every committed batch that Dagster does not know; returns how many there were.
 
     They differ after a kill between record and event, with another DAGSTER_HOME, or when the root
     was copied from another machine. Batches that were committed after `interrupted_since`, when a
-    run began that died, are reported whatever Dagster knows. With `mark_outdated`, batches whose
-    parents have other content now are reported as made of the old: Dagster shows them as stale.
+    run began that died, are reported whatever Dagster knows.
     """
     repaired = 0
-    for event in _missing_events(work, instance, manifest, interrupted_since, mark_outdated):
+    source = asset_key(work.pipeline, SOURCE)
+    if instance.get_latest_materialization_event(source) is None:
+        tags = {CODE_VERSION_TAG: manifest.settings}
+        instance.report_runless_asset_event(_whole_event(source, work.folder_of(SOURCE), manifest, tags))
+        repaired += 1
+    for event in _missing_events(work, instance, manifest, interrupted_since, mark_outdated=False):
         instance.report_runless_asset_event(event)
         repaired += 1
     return repaired
+
+
+def mark_outdated(work: PipelineWork, instance: DagsterInstance, manifest: Manifest) -> None:
+    """Reports batches whose parents have other content now as made of the old: Dagster shows them as stale.
+
+    Batches that Dagster does not know are reported too.
+    """
+    for event in _missing_events(work, instance, manifest, None, mark_outdated=True):
+        instance.report_runless_asset_event(event)
 
 
 def _missing_events(
@@ -88,36 +100,36 @@ def _missing_events(
 ) -> Iterator[dg.AssetMaterialization]:
     pipeline = work.pipeline
     contents = {SOURCE: _contents(_records(work.folder_of(SOURCE), manifest.batches))}
-    source = asset_key(pipeline, SOURCE)
-    if instance.get_latest_materialization_event(source) is None:
-        yield _whole_event(source, work.folder_of(SOURCE), manifest, {CODE_VERSION_TAG: manifest.settings})
+    # Whoever points to an event that Dagster no longer has must point to the new one.
+    lost: dict[str, set[str]] = {}
     for step in pipeline.ordered_steps:
+        key, folder, parents = asset_key(pipeline, step.name), work.folder_of(step.name), parents_of(pipeline, step)
+        lost_above = set().union(*(lost[name] for name in parents.batches))
         if isinstance(pipeline.operator(step.name), DatasetOperator):
-            yield from _missing_state(work, step, instance, manifest)
-            verdicts = work.step(step).verdicts
-            contents[state_name(step.name)] = _contents(_records(verdicts, manifest.batches))
-        records = _records(work.folder_of(step.name), manifest.batches)
+            yield from _missing_state(work, step, instance, manifest, bool(lost_above))
+            contents[state_name(step.name)] = _contents(_records(work.step(step).verdicts, manifest.batches))
+        records = _records(folder, manifest.batches)
         contents[step.name] = _contents(records)
-        known = _known_versions(instance, asset_key(pipeline, step.name))
-        lineage = Lineage(instance, parents_of(pipeline, step))
+        known = _known_versions(instance, key)
+        lost[step.name] = records.keys() - known.keys()
+        lineage = Lineage(instance, parents)
         for batch, record in records.items():
-            changed = {
-                name for name, made_of in record.inputs.items() if contents[name].get(batch) != made_of
-            }
+            if not record.inputs.keys() <= contents.keys():
+                continue  # left by another step that had this number
+            changed = {name for name, used in record.inputs.items() if contents[name].get(batch) != used}
             as_known = known.get(batch) == data_version(record, bool(changed) and mark_outdated)
-            folder = work.folder_of(step.name)
-            if not as_known or _committed_after(folder, batch, interrupted_since):
+            if not as_known or batch in lost_above or _committed_after(folder, batch, interrupted_since):
                 tags = lineage.tags_of_batch(batch, record.inputs, changed)
-                committed = Committed(record, folder, reused=True)
-                yield batch_event(asset_key(pipeline, step.name), committed, tags, bool(changed))
+                yield batch_event(key, Committed(record, folder, reused=True), tags, bool(changed))
 
 
 def _missing_state(
-    work: PipelineWork, step: Step, instance: DagsterInstance, manifest: Manifest
+    work: PipelineWork, step: Step, instance: DagsterInstance, manifest: Manifest, again: bool
 ) -> Iterator[dg.AssetMaterialization]:
     key = asset_key(work.pipeline, state_name(step.name))
     state = work.state(step)
-    if state is None or instance.get_latest_materialization_event(key) is not None or not state.is_done():
+    known = instance.get_latest_materialization_event(key) is not None
+    if state is None or (known and not again) or not state.is_done():
         return
     code_version = {CODE_VERSION_TAG: operator_fingerprint(state.operator)}
     tags = Lineage(instance, parents_of_state(work.pipeline, step)).tags_of_whole()

@@ -11,7 +11,7 @@ from dataflow_assets.control import pipeline_lock
 from dataflow_assets.errors import DataflowError, RunError
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepFilesIOManager
-from dataflow_assets.mirror import asset_key, register_batches, repair_mirror
+from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, repair_mirror
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import RANGE_END, RANGE_START, to_do
@@ -30,20 +30,20 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     with pipeline_lock(work.layout.folder) as interrupted_since:
         remove_leftovers(work.layout.folder)
         assets = pipeline_assets(work)
-        work.check_before_run()
         if not work.source_is_current():
+            work.check_columns(work.peeked_schema())
             _materialize(work, instance, assets, [SOURCE], {})
         manifest = work.known_manifest()
         work.check_columns(manifest.schema)
         work.remove_batches_but(set(manifest.batches))
         register_batches(instance, work.pipeline.name, manifest.batches)
-        repair_mirror(work, instance, manifest, interrupted_since, mark_outdated=False)
+        repair_mirror(work, instance, manifest, interrupted_since)
         names, keys = to_do(work, steps, manifest.batches)
         if names:
             tags = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
             _materialize(work, instance, assets, names, tags)
         if select:
-            repair_mirror(work, instance, manifest)
+            mark_outdated(work, instance, manifest)
 
 
 def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:

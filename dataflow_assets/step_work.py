@@ -302,14 +302,18 @@ class StateWork:
         return self.work.operator
 
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
-        """Summarizes new and changed batches, then decides. Raises MissingBatch, Stopped."""
+        """Summarizes new and changed batches, then decides; gives the summaries.
+
+        Raises MissingBatch, Stopped.
+        """
         yield from self._summaries().commit_all(stop)
         fingerprint = self._fingerprint()
         if self.reuse and self._decided(fingerprint):
             return
         verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
         tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
-        yield from commit_in_order(self.work.verdicts, tasks, 1, stop)
+        for _verdict in commit_in_order(self.work.verdicts, tasks, 1, stop):
+            pass  # counted once, as summaries
         for folder in (self.work.summaries, self.work.verdicts):
             folder.remove_all_but(set(self.keys))
 

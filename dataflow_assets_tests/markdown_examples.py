@@ -38,7 +38,7 @@ def blocks_of(document: Path) -> list[Block]:
 
 
 def run_examples(document: Path, folder: Path) -> None:
-    """Runs every example but the two that install; raises AssertionError with the output of the first that fails."""
+    """Runs every example but the two that install; AssertionError has the output of the first to fail."""
     blocks = blocks_of(document)
     for block in blocks:
         if block.title:
@@ -60,13 +60,17 @@ def _commands(block: Block) -> Iterator[list[str]]:
 
 
 def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=_TIMEOUT_S)
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=_TIMEOUT_S
+    )
     assert done.returncode == 0, f"{command[-1]}\nended with {done.returncode}:\n{done.stdout}{done.stderr}"
 
 
 def environment() -> dict[str, str]:
     """What a reader has who activated the virtual environment: no settings of whoever runs the tests."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DATAFLOW_"))}
+    ours = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DATAFLOW_"))
+    }
     return {**ours, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 

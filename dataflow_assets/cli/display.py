@@ -25,19 +25,23 @@ _LINE_EVERY_S = 5.0
 
 @dataclass
 class _Tally:
-    """What one asset did so far in this run."""
+    """What one asset did so far in this run, from the end of the one before to its own last batch."""
 
     total: int
+    started: float
+    last: float
     batches: int = 0
     made: int = 0
     rows: int = 0
-    started: float = field(default_factory=time.monotonic)
     shown: float = field(default_factory=time.monotonic)
 
     @property
+    def elapsed_s(self) -> float:
+        return self.last - self.started
+
+    @property
     def rows_per_s(self) -> float:
-        elapsed = time.monotonic() - self.started
-        return self.rows / elapsed if elapsed > 0 else 0.0
+        return self.rows / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
 class RunDisplay:
@@ -48,13 +52,15 @@ class RunDisplay:
         self._tallies: dict[str, _Tally] = {}
         self._tasks: dict[str, TaskID] = {}
         self._bars = _bars() if sys.stdout.isatty() else None
+        self._last = time.monotonic()
         self.quiet = False
 
     def on_batch(self, done: BatchDone) -> None:
         """Counts a batch and shows where its step stands."""
         tally = self._tallies.get(done.asset)
         if tally is None:
-            tally = self._tallies[done.asset] = _Tally(self._total(done.asset))
+            tally = self._tallies[done.asset] = _Tally(self._total(done.asset), self._last, self._last)
+        tally.last = self._last = time.monotonic()
         tally.batches += 1
         if not done.reused:
             tally.made += 1
@@ -95,7 +101,7 @@ def _line(asset: str, tally: _Tally) -> str:
     of = f"/{tally.total}" if tally.total else ""
     left = ""
     if tally.total > tally.batches and tally.made:
-        seconds = (time.monotonic() - tally.started) / tally.batches * (tally.total - tally.batches)
+        seconds = tally.elapsed_s / tally.batches * (tally.total - tally.batches)
         left = f", {seconds:.0f} s left"
     reused = f" ({tally.batches - tally.made} as they were)" if tally.batches > tally.made else ""
     speed = f"{tally.rows:,} rows, {tally.rows_per_s:,.0f} rows/s"

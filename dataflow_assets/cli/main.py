@@ -2,11 +2,12 @@
 
 import os
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 import click
 
-from dataflow_assets.cli.console import print_error
+from dataflow_assets.cli.console import print_error, print_line
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.look_commands import list_operators, list_pipelines, sample, status, validate
 from dataflow_assets.cli.run_command import run
@@ -17,8 +18,19 @@ _EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configurat
 was run; 3 stopped or paused, the same command goes on; 5 done, but rows wait in the failed queue."""
 
 
+def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        try:
+            print_line(f"dataflow-assets {version('dataflow_assets')}")
+        except PackageNotFoundError:
+            print_line("dataflow-assets, not installed: run from its source")
+        context.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
-@click.version_option(package_name="dataflow_assets", prog_name="dataflow-assets")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print it."
+)
 def group() -> None:
     """Make LLM training data in steps that can be killed at any moment and lose nothing."""
 

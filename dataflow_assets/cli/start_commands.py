@@ -36,7 +36,7 @@ def new() -> None:
 @new.command("operator")
 @click.argument("name")
 def new_operator(name: str) -> None:
-    """Make NAME.py, an operator, and test_NAME.py here; a file that is there is never overwritten."""
+    """Make NAME.py, an operator, and test_NAME.py here; no file is ever overwritten."""
     targets = {f"{name}.py": "operator.py", f"test_{name}.py": "test_operator.py"}
     _refuse_existing(targets)
     _check_module_name(name)
@@ -49,7 +49,7 @@ def new_operator(name: str) -> None:
 @new.command("pipeline")
 @click.argument("name")
 def new_pipeline(name: str) -> None:
-    """Make NAME.yaml, NAME.jsonl (its input) and test_NAME.py here; a file that is there is never overwritten."""
+    """Make NAME.yaml, its input NAME.jsonl and test_NAME.py here; no file is ever overwritten."""
     _check_pipeline_name(name)
     targets = {
         f"{name}.yaml": "pipeline.yaml",
@@ -66,8 +66,8 @@ def _check_module_name(name: str) -> None:
     """Raises ConfigError for a name that Python cannot import, or that would hide what it imports now."""
     if not _MODULE_NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigError(
-            f"{name!r} cannot name a Python file and an operator; expected 1 to 64 of a-z, 0-9 and _, first a "
-            "letter, and no word of Python's"
+            f"{name!r} cannot name a Python file and an operator; expected 1 to 64 of a-z, 0-9 and _, "
+            "first a letter, and no word of Python's"
         )
     if name in operators():
         raise ConfigError(f"there is an operator {name!r} already; take another name")

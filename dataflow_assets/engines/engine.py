@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow_assets.batch import ROW_ID, arrow_schema, schema_of
+from dataflow_assets.batch import ROW_ID, arrow_schema, json_value, schema_of
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 
@@ -57,6 +57,7 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
             f"{where}: operator {operator.name!r} gave the columns {_shown(outcome.kept.schema)}, "
             f"its declaration says {_shown(expected)}; the commit was refused"
         )
+    _check_json(operator, rows, outcome, where)
     came_in = rows[ROW_ID]
     went_out = [table[ROW_ID] for table in outcome if table is not None and table.num_rows]
     if operator.splits:
@@ -70,6 +71,23 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
         f"({_difference(came_in, found)}); every row must be kept, rejected or failed once, so the commit "
         "was refused"
     )
+
+
+def _check_json(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) -> None:
+    """Raises ConservationError where a JSON column that the operator wrote holds text that is not JSON."""
+    touched = operator.touched(schema_of(rows))
+    for name, kind in schema_of(outcome.kept).items():
+        if kind != "json" or name not in touched:
+            continue
+        for row_id, text in zip(outcome.kept[ROW_ID].to_pylist(), outcome.kept[name].to_pylist(), strict=True):
+            try:
+                if text is not None:
+                    json_value(text)
+            except ValueError as error:
+                raise ConservationError(
+                    f"{where}: operator {operator.name!r} wrote {text[:100]!r} into the JSON column {name!r} of row "
+                    f"{row_id}, which is not JSON; make it with `batch.json_text`. The commit was refused"
+                ) from error
 
 
 def _same_ids(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:

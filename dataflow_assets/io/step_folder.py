@@ -76,20 +76,11 @@ class StepFolder:
         A file whose size and time are those of the record is taken as it is; where only the time
         differs, its content is hashed. Raises StorageError where the record cannot be read.
         """
-        record = self._read_record(self.record_file(key))
+        record = _read_record(f"{self.path}/{COMMITS}/{key_to_name(key)}.json")
         if record is None or record.batch != key:
             return None
-        files = [self._stored_path(stored) for stored in record.files.values()]
-        unchanged = all(map(_is_as_stored, files, record.files.values()))
+        unchanged = all(_is_as_stored(f"{self.path}/{stored.name}", stored) for stored in record.files.values())
         return record if unchanged else None
-
-    def _read_record(self, path: Path) -> CommitRecord | None:
-        try:
-            return CommitRecord.from_bytes(path.read_bytes(), str(path))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error.strerror}; give permission") from error
 
     def _stored_path(self, stored: StoredFile) -> Path:
         return Path(os.path.normpath(self.path / stored.name))
@@ -165,7 +156,7 @@ class StepFolder:
         record is written, so that at every moment a record is true or its batch does not exist.
         """
         key = prepared.record.batch
-        old = self._read_record(self.record_file(key))
+        old = _read_record(str(self.record_file(key)))
         folders = {path.parent for path in prepared.paths.values()}
         for path in prepared.paths.values():
             atomic.publish(path)
@@ -205,7 +196,7 @@ class StepFolder:
 
     def remove(self, key: str) -> None:
         """Removes a batch: its record first, then its files. Raises StorageError."""
-        record = self._read_record(self.record_file(key))
+        record = _read_record(str(self.record_file(key)))
         atomic.remove(self.record_file(key))
         if record is not None:
             for stored in record.files.values():
@@ -218,7 +209,7 @@ class StepFolder:
         """
         names = {key_to_name(key) for key in keys}
         foreign = [path for path in self._stored_files() if path.name.split(".")[0] not in names]
-        records = [self._read_record(path) for path in foreign if path.parent.name == COMMITS]
+        records = [_read_record(str(path)) for path in foreign if path.parent.name == COMMITS]
         gone = sorted(record.batch for record in records if record is not None)
         for key in gone:
             self.remove(key)
@@ -231,9 +222,32 @@ class StepFolder:
         return [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
 
 
-def _is_as_stored(path: Path, stored: StoredFile) -> bool:
+_parsed: dict[str, tuple[tuple[int, int, int], CommitRecord | None]] = {}
+_MAX_PARSED = 50_000
+
+
+def _read_record(path: str) -> CommitRecord | None:
+    """The record in this file, None where there is no whole one. Parsed again only when the file is another."""
     try:
-        status = path.stat()
+        status = os.stat(path)
+        version = (status.st_mtime_ns, status.st_ino, status.st_size)
+        known = _parsed.get(path)
+        if known is not None and known[0] == version:
+            return known[1]
+        record = CommitRecord.from_bytes(Path(path).read_bytes(), path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}; give permission") from error
+    if len(_parsed) >= _MAX_PARSED:
+        _parsed.clear()
+    _parsed[path] = (version, record)
+    return record
+
+
+def _is_as_stored(path: str, stored: StoredFile) -> bool:
+    try:
+        status = os.stat(path)
     except OSError:
         return False
     if status.st_size != stored.size:
@@ -241,7 +255,7 @@ def _is_as_stored(path: Path, stored: StoredFile) -> bool:
     return status.st_mtime_ns == stored.mtime_ns or _hash_of(path) == stored.hash
 
 
-def _hash_of(path: Path) -> str:
+def _hash_of(path: str) -> str:
     digest = xxhash.xxh3_128()
     with open(path, "rb") as file:
         while block := file.read(1 << 22):

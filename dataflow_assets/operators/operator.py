@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from dataflow_assets.batch import Schema, arrow_field, column_type, values_of
 from dataflow_assets.errors import MissingValue, RowError, WrongType
+from dataflow_assets.operators.selected_texts import one_chunk
 
 REJECT_REASON = "reject_reason"
 FAILED_COLUMNS: Schema = {"error_class": "string", "error_message": "string", "attempts": "int64"}
@@ -92,7 +93,7 @@ class Operator(ABC):
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     scope: ClassVar[Literal["row", "dataset"]] = "row"
-    releases_gil: ClassVar[bool] = False
+    releases_gil: bool = False
     splits: ClassVar[bool] = False
     Params: ClassVar[type[BaseModel]] = Params
 
@@ -286,9 +287,11 @@ class TextMapper(TextOperator):
         result = table.set_column(index, arrow_field(self._column.column, "string"), whole)
         if not errors.positions and rejected is None:
             return Outcome(result)
-        gone = set(errors.positions) | (set(texts.nulls) if rejected is not None else set())
-        kept = [position for position in range(table.num_rows) if position not in gone]
-        return Outcome(result.take(pa.array(kept, pa.int64())), rejected, errors.failed_rows(table))
+        keep = np.ones(table.num_rows, bool)
+        keep[errors.positions] = False
+        if rejected is not None:
+            keep[texts.nulls] = False
+        return Outcome(result.filter(pa.array(keep)), rejected, errors.failed_rows(table))
 
     def _rejected_nulls(self, table: pa.Table, texts: _Texts) -> pa.Table | None:
         if self._column.on_null != "reject" or not texts.nulls:
@@ -370,10 +373,9 @@ def _merged(texts: _Texts, row_errors: RowErrors) -> RowErrors:
 
 def _scattered(values: pa.Array | pa.ChunkedArray, positions: pa.Array, length: int) -> pa.Array:
     """The values at their positions in a column of this length; null elsewhere."""
-    sources = np.full(length, -1)
-    sources[positions.to_numpy()] = np.arange(len(values))
-    whole = values.take(pa.array(sources, mask=sources < 0))
-    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+    mask = np.zeros(length, bool)
+    mask[positions.to_numpy()] = True
+    return pc.replace_with_mask(pa.nulls(length, pa.large_string()), pa.array(mask), one_chunk(values))
 
 
 def _with_value(array: pa.Array, positions: Sequence[int], value: str) -> pa.Array:

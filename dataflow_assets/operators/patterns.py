@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 import regex
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from dataflow_assets.errors import PatternTimeout
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextFilter, TextMapper
@@ -195,6 +195,10 @@ class RegexReplace(TextMapper):
     Params = _RegexReplaceParams
     params: _RegexReplaceParams
 
+    def __init__(self, params: BaseModel | None = None) -> None:
+        super().__init__(params)
+        self.releases_gil = self._re2 is not None
+
     @cached_property
     def _re2(self) -> str | None:
         params = self.params
@@ -246,6 +250,10 @@ class FilterRegex(TextFilter):
     name = "filter_regex"
     Params = _FilterRegexParams
     params: _FilterRegexParams
+
+    def __init__(self, params: BaseModel | None = None) -> None:
+        super().__init__(params)
+        self.releases_gil = self._re2 is not None
 
     @cached_property
     def _re2(self) -> str | None:

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field, field_validator
 
@@ -103,7 +104,12 @@ class MapPython(RowOperator):
 
     def identity(self) -> Mapping[str, object]:
         """The hash of the function's source, so that editing it redoes the step."""
-        return {"source": hashlib.sha256(_source(self._function).encode()).hexdigest()}
+        return {"source": self._source_hash}
+
+    @cached_property
+    def _source_hash(self) -> str:
+        """Taken once, so that a file that is edited during a run counts for the next one."""
+        return hashlib.sha256(_source(self._function).encode()).hexdigest()
 
     @cached_property
     def _function(self) -> RowFunction:
@@ -113,7 +119,8 @@ class MapPython(RowOperator):
         """The rows as the function changed them."""
         before = schema_of(table)
         schema = self.output_schema(before)
-        errors, dropped, kept, changes = RowErrors.none(), [], [], []
+        errors, dropped, changes = RowErrors.none(), [], []
+        keep = np.zeros(table.num_rows, bool)
         for position, row in enumerate(rows_of(table)):
             try:
                 changed = self._changes(row, before, schema)
@@ -123,9 +130,9 @@ class MapPython(RowOperator):
             if changed is None:
                 dropped.append(position)
             else:
-                kept.append(position)
+                keep[position] = True
                 changes.append(changed)
-        result = _with_changes(table.take(pa.array(kept, pa.int64())), changes, schema)
+        result = _with_changes(table.filter(pa.array(keep)), changes, schema)
         return Outcome(result, _rejected(table, dropped), errors.failed_rows(table))
 
     def _changes(self, row: dict[str, object], before: Schema, schema: Schema) -> dict[str, object] | None:

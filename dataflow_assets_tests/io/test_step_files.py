@@ -9,6 +9,7 @@ from dataflow_assets.errors import ConfigError, MissingBatch, UnwritableValue
 from dataflow_assets.io.step_files import StepFilesIOManager, StoredBatches
 from dataflow_assets_tests.io.user_assets import ONE_RUN, UserProject
 
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 ROWS = [{"id": 1, "text": "007"}, {"id": 2, "text": "é"}]
 LETTERS = dg.StaticPartitionsDefinition(["a", "b", "c"])
 
@@ -26,12 +27,12 @@ def made_by(value, **settings):
     return made
 
 
-def read_as(annotation, seen):
+def read_as(annotation, seen, **settings):
     def read(made):
         seen.append(made)
 
     read.__annotations__["made"] = annotation
-    return dg.asset(read)
+    return dg.asset(**settings)(read)
 
 
 AS_ROWS = pytest.mark.parametrize(
@@ -114,18 +115,22 @@ def test_a_daily_partition_is_named_by_its_date(project):
     assert project.files() == ["made/2024-01-02.jsonl", "made/_commits/2024-01-02.json"]
 
 
-def test_a_dynamic_partition_with_a_dot_keeps_the_ending_of_its_file(project):
-    dynamic = dg.DynamicPartitionsDefinition(name="versions")
-    project.instance.add_dynamic_partitions("versions", ["v1.0"])
-    seen = []
+def test_a_multi_partition_is_read_back_by_the_same_key(project):
+    both = dg.MultiPartitionsDefinition({"day": dg.DailyPartitionsDefinition("2024-01-01"), "letter": LETTERS})
+    seen, key = [], dg.MultiPartitionKey({"day": "2024-01-02", "letter": "b"})
     project.run(
-        made_by(ROWS, partitions_def=dynamic),
-        dg.asset(partitions_def=dynamic)(read_as(pa.Table, seen).op.compute_fn.decorated_fn),
-        partition="v1.0",
+        made_by(ROWS, partitions_def=both), read_as(pa.Table, seen, partitions_def=both), partition=key
     )
-    assert project.files()[1].startswith("made/v1-0=")
-    assert project.files()[1].endswith(".jsonl")
     assert seen[0].to_pylist() == ROWS
+    assert project.files()[0].startswith("made/2024-01-02-b=")
+
+
+def test_a_downstream_partition_reads_its_own_upstream_partition(project):
+    seen = []
+    made = made_by({"a": ROWS[:1], "b": ROWS[1:]}, partitions_def=LETTERS, backfill_policy=ONE_RUN)
+    project.run(made, keys=("a", "b"))
+    project.run(made, read_as(pa.Table, seen, partitions_def=LETTERS), partition="b", selection=["read"])
+    assert seen[0].to_pylist() == ROWS[1:]
 
 
 def test_a_run_over_several_partitions_stores_each_of_the_returned_dict(project):

@@ -51,12 +51,6 @@ class UserProject:
 
     def metadata(self, asset: dg.AssetsDefinition, partition: str | None = None) -> dict[str, object]:
         """The metadata of the newest materialization of a partition, as plain values."""
-        events = self.instance.get_event_records(
-            dg.EventRecordsFilter(
-                dg.DagsterEventType.ASSET_MATERIALIZATION,
-                asset.key,
-                asset_partitions=[partition] if partition else None,
-            ),
-            limit=1,
-        )
-        return {name: value.value for name, value in events[0].asset_materialization.metadata.items()}
+        wanted = dg.AssetRecordsFilter(asset.key, asset_partitions=[partition] if partition else None)
+        newest = self.instance.fetch_materializations(wanted, limit=1).records[0]
+        return {name: value.value for name, value in newest.asset_materialization.metadata.items()}

@@ -3,7 +3,7 @@ import time
 
 import pytest
 import regex
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
@@ -50,7 +50,7 @@ GLUE = [
     r"\b",
 ]
 patterns = st.lists(st.sampled_from(ATOMS) | st.sampled_from(GLUE), min_size=1, max_size=8).map("".join)
-texts = st.lists(st.text("ab1中é.\n]{-,2", max_size=10), max_size=4)
+texts = st.lists(st.text("ab1中é.\n]{-,2", max_size=10), min_size=1, max_size=4)
 
 
 @pytest.mark.parametrize(
@@ -103,24 +103,23 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 @given(patterns, texts, st.sampled_from(["", "-", "<中>"]))
-@settings(max_examples=400)
-def test_where_re2_replaces_the_result_is_that_of_re(pattern: str, texts: list[str], replacement: str):
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+def test_by_either_engine_replacing_gives_what_re_gives(pattern: str, texts: list[str], replacement: str):
     expected = [compiled(pattern).sub(replacement, text) for text in texts]
-    assume(re2_pattern(pattern, empty=False))
     assert edited("regex_replace", texts, {"pattern": pattern, "replacement": replacement}) == expected
 
 
 @given(patterns, texts)
-@settings(max_examples=400)
-def test_where_re2_replaces_by_groups_the_result_is_that_of_re(pattern: str, texts: list[str]):
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+def test_by_either_engine_groups_are_those_of_re(pattern: str, texts: list[str]):
     template = "<" + "".join(rf"\{number + 1}." for number in range(compiled(pattern).groups)) + ">"
     expected = [compiled(pattern).sub(template, text) for text in texts]
     assert edited("regex_replace", texts, {"pattern": pattern, "replacement": template}) == expected
 
 
 @given(patterns, texts)
-@settings(max_examples=400)
-def test_a_filter_finds_what_re_finds(pattern: str, texts: list[str]):
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+def test_by_either_engine_a_filter_finds_what_re_finds(pattern: str, texts: list[str]):
     rows = [*texts, "x"]
     expected = [text for text in rows if compiled(pattern).search(text)]
     kept = applied("filter_regex", table(text=rows), {"pattern": pattern}).kept

@@ -1,0 +1,176 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dataflow_assets_tests.cli.conftest import Call
+from dataflow_assets_tests.crash.project import write_project
+
+HEAD = "name: small\nsource: {path: in.jsonl}\nsteps:\n"
+BAD_STEP = HEAD + "  - {name: one, type: lowercas, params: {column: text}}\n"
+GOOD_STEP = HEAD + "  - {name: one, type: lowercase, params: {column: text}}\n"
+
+
+def test_list_names_the_shipped_pipelines(call: Call):
+    listed = call("list")
+    assert listed.code == 0
+    assert "text_clean" in listed.out
+
+
+def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_project(tmp_path)
+    monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
+    assert [line.split()[:2] for line in call("list").out.splitlines()[1:]] == [
+        ["four", "4"],
+        ["text_clean", "6"],
+    ]
+
+
+def test_operators_are_listed_with_scope_and_first_sentence(call: Call):
+    lines = [line.split(maxsplit=2) for line in call("operators").out.splitlines()[1:]]
+    assert ["drop_duplicates", "dataset"] in [line[:2] for line in lines]
+    assert all(len(line) == 3 and line[2].strip() for line in lines)
+
+
+def test_an_operator_is_shown_with_its_parameters(call: Call):
+    shown = call("operators", "filter_length").out
+    assert shown.startswith("filter_length (version 1, row scope)\n")
+    assert "min_chars" in shown
+
+
+def test_operators_as_json_have_a_schema_of_their_parameters(call: Call):
+    described = json.loads(call("operators", "--json").out)
+    assert all(set(each) == {"name", "version", "scope", "description", "params"} for each in described)
+    assert all(each["params"]["type"] == "object" for each in described)
+
+
+def test_an_unknown_operator_is_answered_with_the_nearest(call: Call):
+    answer = call("operators", "lowercas")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "error: there is no operator 'lowercas'; did you mean lowercase?\n"
+
+
+def test_validate_says_ok_for_each_good_file(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    assert call("validate", "four.yaml") == (0, "four.yaml: ok\n", "")
+
+
+def test_validate_tells_the_mistakes_of_all_files(call: Call, tmp_path: Path):
+    (tmp_path / "bad.yaml").write_text(BAD_STEP)
+    answer = call("validate", "bad.yaml", "nowhere.yaml")
+    assert answer.code == 2
+    assert [line.split(":")[1].strip() for line in answer.err.splitlines()] == ["bad.yaml", "nowhere.yaml"]
+
+
+def test_validate_checks_columns_against_the_real_source(call: Call, tmp_path: Path):
+    file = write_project(tmp_path)
+    file.write_text(
+        file.read_text().replace("lowercase, params: {column: text}", "lowercase, params: {column: body}")
+    )
+    answer = call("validate", "four.yaml")
+    assert answer.code == 2
+    assert "four.yaml:6: step 1 'lower' (lowercase)" in answer.err
+    assert "'body'" in answer.err
+
+
+def test_validate_writes_nothing(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    call("validate", "four.yaml")
+    assert {path.name for path in tmp_path.iterdir()} == {"four.yaml", "in.jsonl"}
+
+
+def test_status_of_a_pipeline_that_was_never_run(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    status = json.loads(call("status", "four.yaml", "--json").out)
+    assert (status["state"], status["rows_read"]) == ("new", 0)
+    assert [step["batches_total"] for step in status["steps"]] == [0, 0, 0, 0]
+
+
+def test_status_as_json_after_a_run(call: Call, done: Path):
+    status = json.loads(call("status", "four.yaml", "--json", folder=done).out)
+    assert (status["pipeline"], status["state"], status["rows_read"]) == ("four", "done", 60)
+    step = status["steps"][2]
+    assert set(step) == {
+        *("step", "name", "type", "batches_done", "batches_total"),
+        *("rows_in", "rows_out", "rejected", "failed", "stale"),
+    }
+    assert (step["step"], step["name"], step["type"], step["stale"]) == (
+        3,
+        "long_enough",
+        "filter_length",
+        False,
+    )
+    assert (step["batches_done"], step["batches_total"]) == (6, 6)
+    assert step["rows_in"] == step["rows_out"] + sum(step["rejected"].values()) + step["failed"]
+
+
+def test_status_for_people_has_a_line_for_each_step(call: Call, done: Path):
+    first, *lines = call("status", "four.yaml", folder=done).out.splitlines()
+    assert first.startswith("four: done, 60 rows read, 1 ")
+    assert [line.split()[1] for line in lines[1:]] == ["lower", "sized", "long_enough", "unique"]
+
+
+def test_status_of_another_root(call: Call, done: Path, tmp_path: Path):
+    status = json.loads(call("status", "four.yaml", "--root", str(tmp_path), "--json", folder=done).out)
+    assert status["state"] == "new"
+
+
+def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
+    shown = call("sample", "four.yaml", "lower", "-n", "2", folder=done).out
+    assert shown == "in:1\n  n: 0\n  text: <b>row 0</b>\n\nin:2\n  n: 1\n  text: <b>row 1</b> more\n\n"
+
+
+def test_sample_as_a_difference_shows_what_was_before(call: Call, done: Path):
+    shown = call("sample", "four.yaml", "lower", "-n", "1", "--diff", folder=done).out
+    assert shown == "in:1\n  - text: <b>Row 0</b>\n  + text: <b>row 0</b>\n\n"
+
+
+def test_sample_as_a_difference_shows_rejected_rows_with_their_reason(call: Call, done: Path):
+    shown = call("sample", "four.yaml", "unique", "-n", "1", "--diff", folder=done).out
+    assert " rejected\n" in shown
+    assert "  + reject_reason: duplicate\n" in shown
+
+
+def test_sample_of_the_source(call: Call, done: Path):
+    assert call("sample", "four.yaml", "source", "-n", "1", folder=done).out.startswith("in:1\n")
+
+
+def test_sample_of_an_unknown_step_names_the_known_ones(call: Call, done: Path):
+    answer = call("sample", "four.yaml", "lowr", folder=done)
+    assert answer.code == 2
+    assert "lower" in answer.err
+
+
+def test_sample_before_the_first_run_says_what_to_do(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    answer = call("sample", "four.yaml", "lower")
+    assert answer.code == 1
+    assert "was not read" in answer.err
+
+
+def test_control_characters_of_names_and_values_are_escaped(call: Call, tmp_path: Path):
+    (tmp_path / "\x1b[31m.yaml").write_text(GOOD_STEP)
+    answer = call("validate", "\x1b[31m.yaml")
+    assert answer.code == 2
+    assert "\x1b" not in answer.out + answer.err
+
+
+def test_a_pipeline_that_is_not_there_is_a_mistake(call: Call):
+    answer = call("status", "text_claen")
+    assert answer.code == 2
+    assert "text_clean" in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nothing"], ["run"], ["status", "text_clean", "--what"], ["sample", "text_clean"]]
+)
+def test_wrong_usage_ends_with_2(call: Call, arguments: list[str]):
+    answer = call(*arguments)
+    assert answer.code == 2
+    assert answer.err
+
+
+def test_schema_is_a_json_schema_of_pipeline_files(call: Call):
+    schema = json.loads(call("schema").out)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert {"name", "source", "steps"} <= set(schema["properties"])

@@ -1,0 +1,79 @@
+"""The real command in a process of its own, with or without a driver that kills it."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE_ROOT = Path(__file__).parents[2]
+LIMIT_S = 240
+
+
+class Finished(NamedTuple):
+    """How a command ended; `code` is negative where a signal killed it."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it told its errors as lines, without a traceback."""
+        return "Traceback" not in self.out + self.err
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of this process without Dagster's and our own settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DATAFLOW"))}
+    paths = [str(PACKAGE_ROOT), *filter(None, [kept.get("PYTHONPATH")])]
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), **(extra or {})}
+
+
+def start(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> subprocess.Popen:
+    """The command begun in `folder`; `kill` is `POINT:N` of `driver.py`."""
+    module = ["dataflow_assets"] if kill is None else ["dataflow_assets_tests.crash.driver", kill]
+    popen = {"env": environment(), **popen}
+    return subprocess.Popen(
+        [sys.executable, "-m", *module, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **popen,  # pyright: ignore[reportArgumentType, reportCallIssue]
+    )
+
+
+def finish(process: subprocess.Popen) -> Finished:
+    """Waits for the command's end."""
+    try:
+        out, err = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        raise AssertionError(f"still running after {LIMIT_S} s: {out}{err}") from None
+    return Finished(process.returncode, out, err)
+
+
+def run(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> Finished:
+    """`dataflow-assets run four.yaml` in `folder`, to its end or to where the driver kills it."""
+    return finish(start(folder, "run", "four.yaml", *arguments, kill=kill, **popen))
+
+
+def command(folder: Path, *arguments: str) -> Finished:
+    """Any command of `dataflow-assets`, to its end."""
+    return finish(start(folder, *arguments))
+
+
+def file_size_limit(limit_bytes: int):
+    """For `preexec_fn`: no file can grow past this, as on a full disk."""
+    return partial(_limit_files, limit_bytes)
+
+
+def _limit_files(limit_bytes: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))

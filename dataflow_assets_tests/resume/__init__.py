@@ -1,0 +1,1 @@
+"""Runs that go on after something changed: settings, input, code, or nothing."""
