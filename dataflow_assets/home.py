@@ -1,12 +1,15 @@
 """The Dagster instance: an existing DAGSTER_HOME, or `.dagster_home` in the working folder."""
 
+import contextlib
 import os
 import warnings
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dotenv import dotenv_values
+from yaml import YAMLError
 
 from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.io.atomic import write_atomically
@@ -62,9 +65,25 @@ def _add_to_env(path: Path, values: dict[str, str]) -> None:
 
 def open_instance(folder: Path) -> "dg.DagsterInstance":
     """The instance of the home that holds in `folder`. Importing Dagster takes about a second."""
-    ensure_home(folder)
+    home = ensure_home(folder)
     import dagster as dg
 
     warnings.filterwarnings("ignore", category=dg.BetaWarning)
     warnings.filterwarnings("ignore", category=dg.PreviewWarning)
-    return dg.DagsterInstance.get()
+    with dagster_errors(home, dg.DagsterError, OSError, YAMLError):
+        return dg.DagsterInstance.get()
+
+
+@contextlib.contextmanager
+def dagster_errors(home: str | Path, *more: type[Exception]) -> Iterator[None]:
+    """Turns an error of Dagster's database, or one of `more`, into a StorageError that names its home."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, *more) as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        raise StorageError(
+            f"Dagster cannot use its home {home}: {reason}; make room or give permission, or move a "
+            "damaged home away: the next run makes it anew from the commit records"
+        ) from error

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 from dagster import DagsterInstance
+from sqlalchemy.exc import SQLAlchemyError
 
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.control import pipeline_lock
 from dataflow_assets.errors import DataflowError, RunError
+from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepFilesIOManager
 from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, repair_mirror
@@ -27,7 +29,7 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     signal. Running it again goes on from the last committed batch.
     """
     steps = _selected(work, select)
-    with pipeline_lock(work.layout.folder) as interrupted_since:
+    with pipeline_lock(work.layout.folder) as interrupted_since, dagster_errors(instance.root_directory):
         remove_leftovers(work.layout.folder)
         assets = pipeline_assets(work)
         if not work.source_is_current():
@@ -73,21 +75,21 @@ def _materialize(
 
 @contextlib.contextmanager
 def _own_errors() -> Iterator[None]:
-    """Raises the DataflowError that Dagster wrapped; anything else as RunError with its cause."""
+    """Raises the error of ours or of the database that Dagster wrapped; anything else as RunError."""
     try:
         yield
     except DataflowError:
         raise
     except Exception as error:
-        own = _own_error(error)
+        own = _in_chain(error, DataflowError) or _in_chain(error, SQLAlchemyError)
         if own is not None:
             raise own from None
         raise RunError(f"the run failed: {type(error).__name__}: {error}") from error
 
 
-def _own_error(error: BaseException | None) -> DataflowError | None:
+def _in_chain(error: BaseException | None, kind: type[Exception]) -> Exception | None:
     while error is not None:
-        if isinstance(error, DataflowError):
+        if isinstance(error, kind):
             return error
         error = error.__cause__ or error.__context__
     return None

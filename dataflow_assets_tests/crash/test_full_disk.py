@@ -31,7 +31,7 @@ def goes_on(folder: Path, undisturbed: Path) -> None:
 def test_no_room_for_step_files(project: Path, undisturbed: Path, first: int) -> None:
     for number in WRITES[first::3]:
         before = records(project / "data")
-        said_so(run(project, kill=f"full_disk:{max(1, number - len(before))}"), project / "data")
+        said_so(run(project, kill=f"full_disk:{max(1, number - 2 * len(before))}"), project)
         assert {path: data for path, data in records(project / "data").items() if path in before} == before
     goes_on(project, undisturbed)
 
