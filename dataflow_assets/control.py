@@ -47,7 +47,7 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
 
 def _locked(path: str) -> tuple[IO[str], float | None]:
     try:
-        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  held until the run ends
+        file = open(path, "a+", encoding="utf-8", opener=_no_link)  # noqa: SIM115  held until the run ends
     except OSError as error:
         raise StorageError(
             f"{path} cannot be written: {error.strerror}; give permission on the root"
@@ -68,6 +68,10 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
     file.write(f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
     file.flush()
     return file, died
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def is_locked(folder: Path) -> bool:

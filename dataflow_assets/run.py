@@ -29,7 +29,8 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     signal. Running it again goes on from the last committed batch.
     """
     steps = _selected(work, select)
-    with pipeline_lock(work.layout.folder) as interrupted_since, dagster_errors(instance.root_directory):
+    broken_home = dagster_errors(instance.root_directory, dg.DagsterInvariantViolationError)
+    with pipeline_lock(work.layout.folder) as interrupted_since, broken_home:
         remove_leftovers(work.layout.folder)
         assets = pipeline_assets(work)
         if not work.source_is_current():

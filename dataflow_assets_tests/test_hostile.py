@@ -36,7 +36,7 @@ def test_a_link_out_of_the_root_is_refused(one_step: Path, tmp_path: Path, link:
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-@pytest.mark.parametrize("link", ["_commits", "_rejected", "in_b00000.jsonl"])
+@pytest.mark.parametrize("link", ["_commits", "_rejected", "_state", "in_b00000.jsonl"])
 def test_a_link_within_a_step_reaches_nothing_outside(one_step: Path, tmp_path: Path, link: str) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -64,7 +64,7 @@ def test_a_name_that_would_leave_the_root(one_step: Path, field: str, name: str)
 
 def test_a_file_name_that_would_leave_the_root(one_step: Path, instance: dg.DagsterInstance) -> None:
     (one_step / "inbox").mkdir()
-    write_rows(one_step / "inbox" / "..%2f..%2fx;rm -rf \x1b[31m.jsonl", [row(1)])
+    write_rows(one_step / "inbox" / "x..%2f..%2f;rm -rf \x1b[31m.jsonl", [row(1)])
     made(one_step, instance, input=str(one_step / "inbox"))
     [file] = (one_step / "data" / "four" / "four_step1").glob("*.jsonl")
     assert set(file.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")

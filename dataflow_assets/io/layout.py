@@ -5,10 +5,11 @@ from pathlib import Path
 
 from dataflow_assets.io.formats import Format
 from dataflow_assets.io.names import inside
-from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.io.step_folder import COMMITS, StepFolder
 
 MANIFEST = "manifest.json"
 WHOLE_KEY = "all"
+STATE = "_state"
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,23 @@ class PipelineLayout:
 
     def step(self, number: int) -> StepFolder:
         """The folder of a step; 0 is the source. Raises ConfigError where a link leads out of the root."""
-        path = inside(self.root, self.folder / f"{self.prefix}_step{number}")
+        path = self.folder / f"{self.prefix}_step{number}"
+        self._check_links(path, "_rejected", "_failed", STATE)
         return StepFolder(path, self.format, self.whole, self.allow_pickle)
 
     def summaries(self, number: int) -> StepFolder:
         """What a dataset-scope step noted of each batch."""
-        return StepFolder(self.step(number).path / "_state" / "summaries", "parquet")
+        return self._state(number, "summaries")
 
     def verdicts(self, number: int) -> StepFolder:
         """What a dataset-scope step decided for each batch."""
-        return StepFolder(self.step(number).path / "_state" / "verdicts", "parquet")
+        return self._state(number, "verdicts")
+
+    def _state(self, number: int, name: str) -> StepFolder:
+        path = self.step(number).path / STATE / name
+        self._check_links(path)
+        return StepFolder(path, "parquet")
+
+    def _check_links(self, path: Path, *folders: str) -> None:
+        for folder in (path, *(path / name for name in (COMMITS, *folders))):
+            inside(self.root, folder)

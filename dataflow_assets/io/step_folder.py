@@ -1,6 +1,7 @@
 """One step's files: data, rejected and failed rows, and the commit records that make them exist."""
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 COMMITS = "_commits"
 PARTS = ("kept", "rejected", "failed")
 HEAD_ROWS = 5
+# `datasets.load_dataset(folder)` would take the records and set-aside rows for data.
+LOADER_FILE = ".huggingface.yaml"
+_BATCH_FILE = re.compile(r"([a-z0-9_-]+_b[0-9]{5,}|all)\.[a-z]+")
 
 
 class Origin(NamedTuple):
@@ -158,6 +162,7 @@ class StepFolder:
         key = prepared.record.batch
         old = _read_record(str(self.record_file(key)))
         folders = {path.parent for path in prepared.paths.values()}
+        self._tell_loaders()
         for path in prepared.paths.values():
             atomic.publish(path)
         if old is not None:
@@ -168,6 +173,15 @@ class StepFolder:
         atomic.make_folder(self.path / COMMITS)
         atomic.write_atomically(self.record_file(key), record.to_bytes())
         return record
+
+    def _tell_loaders(self) -> None:
+        """Says which files of the folder are the data set."""
+        path = self.path / LOADER_FILE
+        if self.whole:
+            return
+        config = f'configs:\n- config_name: default\n  data_files: "*.{EXTENSIONS[self.format]}"\n'.encode()
+        if not path.is_file() or path.read_bytes() != config:
+            atomic.write_atomically(path, config)
 
     def _remove_replaced(self, old: CommitRecord, prepared: Prepared) -> None:
         kept = set(prepared.paths.values())
@@ -203,9 +217,9 @@ class StepFolder:
                 atomic.remove(self._stored_path(stored))
 
     def remove_all_but(self, keys: set[str]) -> list[str]:
-        """Removes every batch that is not among `keys`, and data files that no record knows.
+        """Removes every batch that is not among `keys`, leftovers without a record included.
 
-        Returns the keys that were removed.
+        Files that are not named like a batch are not ours and stay. Returns the keys that were removed.
         """
         names = {key_to_name(key) for key in keys}
         foreign = [path for path in self._stored_files() if path.name.split(".")[0] not in names]
@@ -219,7 +233,8 @@ class StepFolder:
 
     def _stored_files(self) -> list[Path]:
         folders = [self.path / COMMITS, self.path, *(self.path / f"_{part}" for part in PARTS[1:])]
-        return [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+        files = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+        return [path for path in files if _BATCH_FILE.fullmatch(path.name)]
 
 
 _parsed: dict[str, tuple[tuple[int, int, int], CommitRecord | None]] = {}

@@ -7,7 +7,7 @@ FUNCTIONS = "dataflow_assets_tests.crash.row_functions"
 STEPS = """steps:
   - {name: lower, type: lowercase, params: {column: text}}
   - {name: sized, type: map_python, params: {function: "FUNCTIONS:sized", columns: {chars: int64}}WORKERS}
-  - {name: long_enough, type: filter_length, params: {column: text, min_chars: 12}}
+  - {name: long_enough, type: filter_length, params: {column: text, min_chars: 14}}
   - {name: unique, type: drop_duplicates, params: {columns: [text]}}
 """.replace("FUNCTIONS", FUNCTIONS)
 HEAD = "name: four\nsource: {path: in.jsonl}\nbatch_rows: 10\nroot: data\n"

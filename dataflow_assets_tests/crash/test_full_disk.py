@@ -18,7 +18,8 @@ LIMITS_BYTES = (0, 30, 200, 5_000, 20_000, 60_000, 90_000, 120_000)
 def said_so(ended: Finished, folder: Path) -> None:
     """Asserts that the run ended as failed, and that its message names a file of the folder."""
     assert (ended.code, ended.is_clean) == (1, True), ended
-    assert ended.err.startswith("error: ") and str(folder) in ended.err, ended
+    last_line = ended.err.splitlines()[-1]
+    assert last_line.startswith("error: ") and str(folder) in last_line, ended
 
 
 def goes_on(folder: Path, undisturbed: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_changed_parameter_redoes_its_step_and_those_below(
     project: Path, instance: dg.DagsterInstance
 ) -> None:
     made(project, instance)
-    edit(project / "four.yaml", "min_chars: 12", "min_chars: 18")
+    edit(project / "four.yaml", "min_chars: 14", "min_chars: 18")
     now = made(project, instance)
     assert "lower" not in now and "sized" not in now and "source" not in now
     assert now["long_enough"] == ALL
@@ -63,7 +63,7 @@ def test_a_changed_parameter_that_changes_no_row_stops_there(
     project: Path, instance: dg.DagsterInstance
 ) -> None:
     made(project, instance)
-    edit(project / "four.yaml", "min_chars: 12", "min_chars: 11")
+    edit(project / "four.yaml", "min_chars: 14", "min_chars: 15")
     assert made(project, instance) == {"long_enough": ALL}
 
 
@@ -107,7 +107,7 @@ def test_a_step_taken_out_and_put_in_again(project: Path, instance: dg.DagsterIn
 
 def test_one_file_a_step_after_batches(project: Path, instance: dg.DagsterInstance) -> None:
     made(project, instance)
-    edit(project / "four.yaml", "batch_rows: 10\n", "")
+    edit(project / "four.yaml", "batch_rows: 10\n", "batch_rows: null\n")
     made(project, instance)
     assert final_files(project / "data") == final_files(fresh_root(project, instance))
     assert temporaries(project / "data") == []
