@@ -1,5 +1,7 @@
 """The one factory: a pipeline's source, steps and states as Dagster assets."""
 
+import warnings
+
 import dagster as dg
 
 from dataflow_assets.io.lineage import Parents
@@ -35,11 +37,14 @@ def partitions_of(pipeline: Pipeline) -> dg.DynamicPartitionsDefinition:
 def pipeline_assets(work: PipelineWork) -> list[dg.AssetsDefinition]:
     """One asset for the source, one for each step, one for the state of each dataset-scope step."""
     pipeline = work.pipeline
-    assets = [_source_asset(work)]
-    for step in pipeline.ordered_steps:
-        if isinstance(pipeline.operator(step.name), DatasetOperator):
-            assets.append(_state_asset(work, step))
-        assets.append(_step_asset(work, step))
+    with warnings.catch_warnings():
+        # `backfill_policy` is beta; saying so once for every asset helps nobody.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        assets = [_source_asset(work)]
+        for step in pipeline.ordered_steps:
+            if isinstance(pipeline.operator(step.name), DatasetOperator):
+                assets.append(_state_asset(work, step))
+            assets.append(_step_asset(work, step))
     return assets
 
 

@@ -8,6 +8,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from dataflow_assets.assets import identifier
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import SourceError
+from dataflow_assets.io.step_files import UP_TO_DATE_TAGS
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
@@ -52,24 +53,30 @@ def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
         yield dg.SkipReason(f"{pipeline.name} is being run")
         return
     try:
-        current = work.source_is_current()
+        unread = None if work.source_is_current() else _source_key(work)
     except SourceError as error:
         yield dg.SkipReason(str(error))
         return
-    if not current:
-        yield dg.RunRequest(run_key=_source_key(work), asset_selection=[asset_key(pipeline, SOURCE)])
+    if unread:
+        yield dg.RunRequest(run_key=unread, asset_selection=[asset_key(pipeline, SOURCE)])
         return
     batches = work.known_manifest().batches
     names, keys = to_do(work, pipeline.ordered_steps, batches)
     if not names:
         yield dg.SkipReason(f"{pipeline.name} is up to date")
         return
-    state = [names, keys, [work.folder_of(SOURCE).record_file(key).stat().st_mtime_ns for key in keys]]
+    span = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
     yield dg.RunRequest(
-        run_key=f"steps-{hash_of(state)}",
+        run_key=f"steps-{hash_of([names, keys, _last_commits(work)])}",
         asset_selection=[asset_key(pipeline, name) for name in names],
-        tags={RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {},
+        tags={**span, **UP_TO_DATE_TAGS},
     )
+
+
+def _last_commits(work: PipelineWork) -> list[int]:
+    """When each step was last committed to: a run that failed and made nothing is not asked for again."""
+    folders = [work.layout.step(number).commits for number in range(len(work.pipeline.steps) + 1)]
+    return [folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders]
 
 
 def _source_key(work: PipelineWork) -> str:

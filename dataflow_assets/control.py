@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from dataflow_assets.errors import PipelineBusy, StorageError
-from dataflow_assets.io.atomic import make_folder
+from dataflow_assets.errors import PipelineBusy, Stopped, StorageError
+from dataflow_assets.io.atomic import make_folder, storage_errors
 
 LOCK_FILE = ".lock"
 _held: dict[str, IO[str]] = {}
@@ -29,7 +29,7 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
     that names the holder, StorageError where the folder cannot be made.
     """
     make_folder(folder)
-    path = str((folder / LOCK_FILE).resolve())
+    path = str(folder.resolve() / LOCK_FILE)
     with _held_guard:
         owner = path not in _held
         died = None
@@ -64,9 +64,12 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
         ) from None
     status = os.fstat(file.fileno())
     died = status.st_mtime if status.st_size else None
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-    file.flush()
+    with storage_errors(Path(path)):
+        file.truncate(0)
+        file.write(
+            f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        )
+        file.flush()
     return file, died
 
 
@@ -77,7 +80,7 @@ def _no_link(path: str, flags: int) -> int:
 def is_locked(folder: Path) -> bool:
     """Whether a process, this one or another, holds the pipeline's folder now."""
     path = folder / LOCK_FILE
-    if str(path.resolve()) in _held:
+    if str(folder.resolve() / LOCK_FILE) in _held:
         return True
     try:
         with open(path, encoding="utf-8") as file:
@@ -102,6 +105,11 @@ class StopFlag:
     def reason(self) -> str:
         """What asked for the stop, for messages."""
         return "a stop" if self.signal is None else signal.Signals(self.signal).name
+
+    def raise_if_up(self) -> None:
+        """Raises Stopped where a stop was asked for."""
+        if self:
+            raise Stopped(f"stopped by {self.reason} at a batch border; run the same command to go on")
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

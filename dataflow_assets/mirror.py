@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 from dagster import DagsterInstance
+from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 
 from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
@@ -67,7 +69,8 @@ def repair_mirror(
     """Reports every committed batch that Dagster does not know; returns how many there were.
 
     They differ after a kill between record and event, with another DAGSTER_HOME, or when the root
-    was copied from another machine. Batches that were committed after `interrupted_since`, when a
+    was copied from another machine; and where a launch from the UI failed, Dagster calls failed what
+    is committed. Batches that were committed after `interrupted_since`, when a
     run began that died, are reported whatever Dagster knows.
     """
     repaired = 0
@@ -103,14 +106,18 @@ def _missing_events(
     # Whoever points to an event that Dagster no longer has must point to the new one.
     lost: dict[str, set[str]] = {}
     for step in pipeline.ordered_steps:
-        key, folder, parents = asset_key(pipeline, step.name), work.folder_of(step.name), parents_of(pipeline, step)
+        key, folder, parents = (
+            asset_key(pipeline, step.name),
+            work.folder_of(step.name),
+            parents_of(pipeline, step),
+        )
         lost_above = set().union(*(lost[name] for name in parents.batches))
         if isinstance(pipeline.operator(step.name), DatasetOperator):
             yield from _missing_state(work, step, instance, manifest, bool(lost_above))
             contents[state_name(step.name)] = _contents(_records(work.step(step).verdicts, manifest.batches))
         records = _records(folder, manifest.batches)
         contents[step.name] = _contents(records)
-        known = _known_versions(instance, key)
+        known, failed = _known_versions(instance, key), _failed(instance, key, manifest)
         lost[step.name] = records.keys() - known.keys()
         lineage = Lineage(instance, parents)
         for batch, record in records.items():
@@ -118,7 +125,8 @@ def _missing_events(
                 continue  # left by another step that had this number
             changed = {name for name, used in record.inputs.items() if contents[name].get(batch) != used}
             as_known = known.get(batch) == data_version(record, bool(changed) and mark_outdated)
-            if not as_known or batch in lost_above or _committed_after(folder, batch, interrupted_since):
+            as_known = as_known and batch not in failed | lost_above
+            if not as_known or _committed_after(folder, batch, interrupted_since):
                 tags = lineage.tags_of_batch(batch, record.inputs, changed)
                 yield batch_event(key, Committed(record, folder, reused=True), tags, bool(changed))
 
@@ -156,6 +164,14 @@ def _contents(records: Mapping[str, CommitRecord]) -> dict[str, str]:
 
 def _committed_after(folder: StepFolder, batch: str, time: float | None) -> bool:
     return time is not None and folder.record_file(batch).stat().st_mtime >= time
+
+
+def _failed(instance: DagsterInstance, key: dg.AssetKey, manifest: Manifest) -> set[str]:
+    """The batches that Dagster calls failed: runs that failed were to make them."""
+    partitions = dg.DynamicPartitionsDefinition(name=manifest.pipeline)
+    with partition_loading_context(dynamic_partitions_store=instance):
+        found = instance.get_status_by_partition(key, manifest.batches, partitions) or {}
+    return {batch for batch, status in found.items() if status == AssetPartitionStatus.FAILED}
 
 
 def _known_versions(instance: DagsterInstance, key: dg.AssetKey) -> dict[str, str]:

@@ -88,7 +88,13 @@ class PipelineWork:
     def check_before_run(self) -> None:
         """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
         if not self.source_is_current():
-            self.check_columns(self.peeked_schema())
+            self.check_source_columns()
+
+    def check_source_columns(self) -> None:
+        """Checks the columns of the source's first rows; where none can be read, reading all says why."""
+        schema = self.peeked_schema()
+        if len(schema) > 1:
+            self.check_columns(schema)
 
     def check_columns(self, schema: Schema) -> None:
         """Raises ConfigError with every column that a step reads and nobody brings."""

@@ -4,15 +4,15 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 import dagster as dg
-from dagster import DagsterInstance
+from dagster import DagsterExecutionInterruptedError, DagsterInstance
 from sqlalchemy.exc import SQLAlchemyError
 
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
-from dataflow_assets.control import pipeline_lock
-from dataflow_assets.errors import DataflowError, RunError
+from dataflow_assets.control import held_signals, pipeline_lock
+from dataflow_assets.errors import DataflowError, RunError, Stopped
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
-from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepFilesIOManager
+from dataflow_assets.io.step_files import UP_TO_DATE_TAGS, StepFilesIOManager
 from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, repair_mirror
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
@@ -30,11 +30,12 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     """
     steps = _selected(work, select)
     broken_home = dagster_errors(instance.root_directory, dg.DagsterInvariantViolationError)
-    with pipeline_lock(work.layout.folder) as interrupted_since, broken_home:
+    with pipeline_lock(work.layout.folder) as interrupted_since, broken_home, held_signals() as stop:
         remove_leftovers(work.layout.folder)
         assets = pipeline_assets(work)
         if not work.source_is_current():
-            work.check_columns(work.peeked_schema())
+            work.check_source_columns()
+            stop.raise_if_up()
             _materialize(work, instance, assets, [SOURCE], {})
         manifest = work.known_manifest()
         work.check_columns(manifest.schema)
@@ -43,6 +44,7 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
         repair_mirror(work, instance, manifest, interrupted_since)
         names, keys = to_do(work, steps, manifest.batches)
         if names:
+            stop.raise_if_up()
             tags = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
             _materialize(work, instance, assets, names, tags)
         if select:
@@ -69,18 +71,23 @@ def _materialize(
             selection=selection,
             instance=instance,
             resources={IO_MANAGER_KEY: StepFilesIOManager(root=str(work.layout.root))},
-            tags={**tags, ONLY_NEW_TAG: "true", "dataflow/pipeline": work.pipeline.name},
+            tags={**tags, **UP_TO_DATE_TAGS, "dataflow/pipeline": work.pipeline.name},
             run_config=_QUIET,
         )
 
 
 @contextlib.contextmanager
 def _own_errors() -> Iterator[None]:
-    """Raises the error of ours or of the database that Dagster wrapped; anything else as RunError."""
+    """Raises the error of ours or of the database that Dagster wrapped; anything else as RunError.
+
+    A signal outside of a commit, which Dagster makes an error of its own, is a stop too.
+    """
     try:
         yield
     except DataflowError:
         raise
+    except DagsterExecutionInterruptedError:
+        raise Stopped("stopped by a signal between two batches; run the same command to go on") from None
     except Exception as error:
         own = _in_chain(error, DataflowError) or _in_chain(error, SQLAlchemyError)
         if own is not None:

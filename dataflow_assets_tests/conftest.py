@@ -1,13 +1,18 @@
 """Fixtures that several folders of tests share."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from dataflow_assets_tests.crash.command import run
+from dataflow_assets.cli.main import main
+from dataflow_assets.home import SETTINGS
+from dataflow_assets_tests.crash.command import Finished, run
 from dataflow_assets_tests.crash.project import write_project
+
+Command = Callable[..., Finished]
 
 
 @pytest.fixture
@@ -31,3 +36,19 @@ def instance() -> Iterator[dg.DagsterInstance]:
     """A Dagster instance in memory."""
     with dg.DagsterInstance.ephemeral() as instance:
         yield instance
+
+
+@pytest.fixture
+def command_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command in this process, for tests that end nothing: `command_here(folder, "run", "four.yaml")`."""
+
+    def command(folder: Path, *arguments: str) -> Finished:
+        for name in ("DAGSTER_HOME", *SETTINGS):
+            monkeypatch.setenv(name, "")
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["dataflow-assets", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Finished(int(end.value.code or 0), *capsys.readouterr())
+
+    return command

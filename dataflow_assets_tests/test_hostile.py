@@ -10,7 +10,7 @@ import pytest
 
 from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.sources import compression
-from dataflow_assets_tests.crash.command import command, run
+from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.crash.compare import rows
 from dataflow_assets_tests.crash.project import row, write_project, write_rows
 from dataflow_assets_tests.resume.runs import edit, made, work_in
@@ -26,27 +26,43 @@ def one_step(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("link", ["four", "four/four_step0", "four/four_step1"])
-def test_a_link_out_of_the_root_is_refused(one_step: Path, tmp_path: Path, link: str) -> None:
+def test_a_link_out_of_the_root_is_refused(
+    command_here: Command, one_step: Path, tmp_path: Path, link: str
+) -> None:
     (tmp_path / "outside").mkdir()
     (one_step / "data" / link).parent.mkdir(parents=True)
     (one_step / "data" / link).symlink_to(tmp_path / "outside")
-    ended = run(one_step)
+    ended = command_here(one_step, "run", "four.yaml")
     assert (ended.code, ended.is_clean) == (2, True), ended
     assert str(one_step / "data" / link) in ended.err and "outside of the root" in ended.err
     assert list((tmp_path / "outside").iterdir()) == []
 
 
 @pytest.mark.parametrize("link", ["_commits", "_rejected", "_state", "in_b00000.jsonl"])
-def test_a_link_within_a_step_reaches_nothing_outside(one_step: Path, tmp_path: Path, link: str) -> None:
+def test_a_link_within_a_step_reaches_nothing_outside(
+    command_here: Command, one_step: Path, tmp_path: Path, link: str
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine.json").write_text("mine")
     folder = one_step / "data" / "four" / "four_step0"
     folder.mkdir(parents=True)
     (folder / link).symlink_to(outside / "mine.json" if "." in link else outside)
-    run(one_step)
+    command_here(one_step, "run", "four.yaml")
     assert [path.name for path in outside.iterdir()] == ["mine.json"]
     assert (outside / "mine.json").read_text() == "mine"
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(
+    command_here: Command, one_step: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (one_step / "data" / "four").mkdir(parents=True)
+    (one_step / "data" / "four" / ".lock").symlink_to(tmp_path / "mine")
+    ended = command_here(one_step, "run", "four.yaml")
+    assert (ended.code, ended.is_clean) == (1, True), ended
+    assert ".lock" in ended.err
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 @pytest.mark.parametrize("field", ["name", "prefix"])
@@ -70,28 +86,28 @@ def test_a_file_name_that_would_leave_the_root(one_step: Path, instance: dg.Dags
     assert set(file.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 
 
-def test_control_characters_are_shown_escaped(one_step: Path) -> None:
+def test_control_characters_are_shown_escaped(command_here: Command, one_step: Path) -> None:
     text = "\x1b]0;owned\x07 \x1b[2J red \x9b31m \r\n over \u202e rtl"
     write_rows(one_step / "in.jsonl", [{"text": text, "\x1b[1mname": 1}])
-    run(one_step)
+    command_here(one_step, "run", "four.yaml")
     for arguments in (
         ("sample", "four.yaml", "lower"),
         ("sample", "four.yaml", "lower", "--diff"),
         ("status", "four.yaml"),
     ):
-        shown = command(one_step, *arguments)
+        shown = command_here(one_step, *arguments)
         assert shown.code == 0
         assert not set(shown.out + shown.err) & set("\x1b\x07\x9b\r\u202e"), shown
 
 
-def test_control_characters_in_errors_are_shown_escaped(one_step: Path) -> None:
-    ended = run(one_step, "--input", "no\x1b[31mfile.jsonl")
+def test_control_characters_in_errors_are_shown_escaped(command_here: Command, one_step: Path) -> None:
+    ended = command_here(one_step, "run", "four.yaml", "--input", "no\x1b[31mfile.jsonl")
     assert ended.code == 2
     assert "\x1b" not in ended.out + ended.err
 
 
-def test_pickle_is_refused_unless_allowed_by_name(one_step: Path) -> None:
-    refused = run(one_step, "--format", "pickle")
+def test_pickle_is_refused_unless_allowed_by_name(command_here: Command, one_step: Path) -> None:
+    refused = command_here(one_step, "run", "four.yaml", "--format", "pickle")
     assert (refused.code, refused.is_clean) == (2, True), refused
     assert "allow_pickle" in refused.err
 
@@ -136,11 +152,11 @@ def test_a_bomb_is_refused(
         made(one_step, instance, input=str(one_step / "in.jsonl.gz"))
 
 
-def test_a_pattern_that_backtracks_for_ever_fails_its_row(tmp_path: Path) -> None:
+def test_a_pattern_that_backtracks_for_ever_fails_its_row(command_here: Command, tmp_path: Path) -> None:
     params = '{pattern: "(a+)+$", replacement: "", engine: python, timeout_s: 0.2}'
     write_project(tmp_path, steps=f"steps:\n  - {{name: masked, type: regex_replace, params: {params}}}\n")
     write_rows(tmp_path / "in.jsonl", [row(0), {"n": 1, "text": "a" * 5000 + "!"}, row(2)])
-    assert run(tmp_path).code == 5
+    assert command_here(tmp_path, "run", "four.yaml").code == 5
     assert [each["n"] for each in rows(tmp_path / "data", 1)] == [0, 2]
     [failed] = rows(tmp_path / "data", 1, "_failed")
     assert (failed["error_class"], failed["n"]) == ("PatternTimeout", 1)

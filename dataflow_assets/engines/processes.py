@@ -1,6 +1,7 @@
 """Worker processes on this machine: Arrow chunks out, Arrow chunks back, dead workers replaced."""
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -112,7 +113,11 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _start_worker(path: list[str]) -> None:
-    """Makes a new worker import what its parent can, and end when its parent is killed."""
+    """Makes a new worker import what its parent can, and end with it alone.
+
+    Ctrl-C reaches all processes of a terminal: the parent decides what becomes of the work in hand.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = path
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

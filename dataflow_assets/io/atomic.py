@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,15 +40,18 @@ def storage_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_temporary(path: Path, data: bytes | memoryview | pa.Buffer) -> Written:
-    """Writes and fsyncs `data` under the temporary name of `path`. Raises StorageError."""
+def write_temporary(path: Path, pieces: Iterable[bytes | memoryview | pa.Buffer]) -> Written:
+    """Writes and fsyncs the pieces under the temporary name of `path`. Raises StorageError."""
     target = temporary(path)
+    digest = xxhash.xxh3_128()
     with storage_errors(path), open(target, "wb") as file:
-        file.write(data)
+        for piece in pieces:
+            digest.update(piece)
+            file.write(piece)
         file.flush()
         os.fsync(file.fileno())
         status = os.fstat(file.fileno())
-    return Written(path, status.st_size, xxhash.xxh3_128_hexdigest(data), status.st_mtime_ns)
+    return Written(path, status.st_size, digest.hexdigest(), status.st_mtime_ns)
 
 
 def publish(path: Path) -> None:
@@ -69,7 +72,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """One small file, whole or not at all, durable when this returns. Raises StorageError."""
-    write_temporary(path, data)
+    write_temporary(path, [data])
     publish(path)
     sync_folder(path.parent)
 

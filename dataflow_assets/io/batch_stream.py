@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from dataflow_assets.control import StopFlag
-from dataflow_assets.errors import Stopped
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.step_folder import Origin, Prepared, StepFolder
 from dataflow_assets.operators.operator import Outcome
@@ -110,7 +109,7 @@ def commit_in_order(
                 pending.append(pool.submit(task))
             if stop:
                 yield from _finish_in_hand(folder, pending)
-                raise Stopped(f"stopped by {stop.reason} at a batch border; run the same command to go on")
+                stop.raise_if_up()
             if not pending:
                 return
             yield _commit(folder, pending.popleft().result())

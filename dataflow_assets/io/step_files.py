@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 FOLDER_METADATA = "dataflow/folder"
 FORMAT_METADATA = "dataflow/format"
 ONLY_NEW_TAG = "dataflow/only_new_events"
+# Tags of a run that brings a pipeline up to date: batches that it leaves as they are get no event.
+# Dagster must not announce them either: if the run failed, they would count as failed.
+UP_TO_DATE_TAGS = {ONLY_NEW_TAG: "true", DEFER_EVENTS_TAG: "true"}
 _NO_PARTITION = "all"
 
 

@@ -15,7 +15,7 @@ from dataflow_assets.batch import content_hash, schema_of
 from dataflow_assets.errors import CorruptFile, MissingBatch, StorageError
 from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord, StoredFile
-from dataflow_assets.io.formats import EXTENSIONS, Format, decode, encode
+from dataflow_assets.io.formats import EXTENSIONS, Format, decode, encode_pieces
 from dataflow_assets.io.names import key_to_name
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 
@@ -69,6 +69,11 @@ class StepFolder:
         if self.whole:
             return self.path.with_name(f"{self.path.name}.{extension}")
         return self.path / f"{key_to_name(key)}.{extension}"
+
+    @property
+    def commits(self) -> Path:
+        """The folder of the records; it changes with each commit."""
+        return self.path / COMMITS
 
     def record_file(self, key: str) -> Path:
         """Where the commit record of a batch is."""
@@ -128,7 +133,7 @@ class StepFolder:
                 continue
             path = self.file_of(key, part)
             atomic.make_folder(path.parent)
-            written = atomic.write_temporary(path, encode(table, self.format))
+            written = atomic.write_temporary(path, encode_pieces(table, self.format))
             name = os.path.relpath(path, self.path)
             files[part] = StoredFile(
                 name, table.num_rows, written.size, written.hash, written.mtime_ns, schema_of(table)

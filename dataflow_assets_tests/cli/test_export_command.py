@@ -46,7 +46,8 @@ def test_all_formats_hold_the_same_rows(call: Call, done: Path, tmp_path: Path):
         assert call("export", "four.yaml", "--to", str(file), "--allow-partial", folder=done).code == 0
     rows = read_jsonl(files[0])
     assert json.loads(files[1].read_text("utf-8")) == rows
-    assert list(csv.DictReader(files[2].open())) == [{name: str(row[name]) for name in row} for row in rows]
+    with files[2].open(newline="") as file:
+        assert list(csv.DictReader(file)) == [{name: str(row[name]) for name in row} for row in rows]
     assert pq.read_table(files[3]).to_pylist() == rows
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets_tests.cli.conftest import Call
+from dataflow_assets_tests.crash.command import command
 from dataflow_assets_tests.crash.project import write_project
 
 HEAD = "name: small\nsource: {path: in.jsonl}\nsteps:\n"
@@ -26,8 +27,8 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     ]
 
 
-def test_operators_are_listed_with_scope_and_first_sentence(call: Call):
-    lines = [line.split(maxsplit=2) for line in call("operators").out.splitlines()[1:]]
+def test_operators_are_listed_with_scope_and_first_sentence(tmp_path: Path):
+    lines = [line.split(maxsplit=2) for line in command(tmp_path, "operators").out.splitlines()[1:]]
     assert ["drop_duplicates", "dataset"] in [line[:2] for line in lines]
     assert all(len(line) == 3 and line[2].strip() for line in lines)
 
@@ -38,8 +39,8 @@ def test_an_operator_is_shown_with_its_parameters(call: Call):
     assert "min_chars" in shown
 
 
-def test_operators_as_json_have_a_schema_of_their_parameters(call: Call):
-    described = json.loads(call("operators", "--json").out)
+def test_operators_as_json_have_a_schema_of_their_parameters(tmp_path: Path):
+    described = json.loads(command(tmp_path, "operators", "--json").out)
     assert all(set(each) == {"name", "version", "scope", "description", "params"} for each in described)
     assert all(each["params"]["type"] == "object" for each in described)
 

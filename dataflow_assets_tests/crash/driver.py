@@ -9,12 +9,13 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dataflow_assets.cli.main import main
 from dataflow_assets.io import atomic
 from dataflow_assets.io.step_folder import COMMITS
+from dataflow_assets.step_work import StepWork
 
 Test = Callable[..., bool]
 
@@ -69,10 +70,11 @@ def is_data(path: Path, *_: object) -> bool:
     return path.parent.name != COMMITS
 
 
-def half_written(path: Path, data: bytes) -> None:
+def half_written(path: Path, pieces: Iterable[bytes]) -> None:
     """What a process leaves that dies in the middle of a write."""
+    data = b"".join(map(bytes, pieces))
     with open(atomic.temporary(path), "wb") as file:
-        file.write(memoryview(data)[: len(data) // 2])
+        file.write(data[: len(data) // 2])
     die()
 
 
@@ -100,7 +102,7 @@ def full_disk(calls: int) -> None:
     is_full = threading.Event()
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    def limited(path: Path, data: bytes) -> atomic.Written:
+    def limited(path: Path, data: Iterable[bytes]) -> atomic.Written:
         if is_due():
             is_full.set()
         if not is_full.is_set():
@@ -113,6 +115,22 @@ def full_disk(calls: int) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     atomic.write_temporary = limited
+
+
+def signal_between(number: signal.Signals) -> Callable[[int], None]:
+    """A signal before the N-th time that a step's batches are asked for, when nothing is in hand."""
+
+    def install(calls: int) -> None:
+        _wrap(StepWork, "stream", calls, always, lambda *_: os.kill(os.getpid(), number), lambda *_: None)
+
+    return install
+
+
+def signal_before_steps(calls: int) -> None:
+    """A signal outside of Dagster, before the N-th search for what is to do."""
+    from dataflow_assets import run
+
+    _wrap(run, "to_do", calls, always, lambda *_: os.kill(os.getpid(), signal.SIGTERM), lambda *_: None)
 
 
 def always(*_: object, **__: object) -> bool:
@@ -133,6 +151,9 @@ POINTS: dict[str, Callable[[int], None]] = {
     "before_registering": lambda calls: at_registering(calls, die_before),
     "after_registering": lambda calls: at_registering(calls, die_after),
     "full_disk": full_disk,
+    "sigint_between": signal_between(signal.SIGINT),
+    "sigterm_between": signal_between(signal.SIGTERM),
+    "sigterm_before_steps": signal_before_steps,
 }
 
 

@@ -1,5 +1,6 @@
 """SIGINT and SIGTERM in the middle of a batch: it is finished, the run is CANCELED, the next one goes on."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import dagster as dg
 import pytest
 
 from dataflow_assets_tests.crash.command import environment, finish, run, start
-from dataflow_assets_tests.crash.compare import final_files, records, temporaries
+from dataflow_assets_tests.crash.compare import final_files, records, rows, temporaries
 from dataflow_assets_tests.crash.gate import GATE_STEPS, gated, wait_until
 from dataflow_assets_tests.crash.project import write_project
 
@@ -38,16 +39,20 @@ def test_a_signal_ends_the_run_at_a_batch_border(
     assert {path: data for path, data in records(tmp_path / "data").items() if path in before} == before
 
 
-def test_a_signal_to_the_whole_group_spares_the_workers(tmp_path: Path) -> None:
+def test_ctrl_c_in_a_terminal_spares_the_workers(tmp_path: Path) -> None:
     write_project(tmp_path, steps=GATE_STEPS, workers=2)
     process = start(tmp_path, "run", "four.yaml", env=environment(gated(tmp_path)), start_new_session=True)
     wait_until(lambda: any(tmp_path.glob("worker_*")), process)
-    import os
-
     os.killpg(process.pid, signal.SIGINT)
     (tmp_path / "gate").unlink()
-    ended = finish(process)
-    assert (ended.code, ended.is_clean) == (3, True), ended
+    assert finish(process).code == 3
     assert "four/four_step2/_commits/in_b00003.json" in records(tmp_path / "data")
-    assert run(tmp_path).code == 0
-    assert len(final_files(tmp_path / "data")) > 0
+    assert [row["n"] for row in rows(tmp_path / "data", 2)][:40] == list(range(40))
+
+
+@pytest.mark.parametrize("place", ["sigint_between:2", "sigterm_between:3", "sigterm_before_steps:1"])
+def test_a_signal_between_batches_is_a_stop_too(project: Path, undisturbed: Path, place: str) -> None:
+    ended = run(project, kill=place)
+    assert (ended.code, ended.is_clean) == (3, True), ended
+    assert run(project).code == 5
+    assert final_files(project / "data") == final_files(undisturbed)

@@ -13,7 +13,9 @@ from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipe
 from dataflow_assets_tests.dagster_side.webserver import Webserver, dagster_dev
 
 GATED = """\
-  - {name: gated, type: map_python, params: {function: 'dataflow_assets_tests.dagster_side.row_functions:wait_at_gate'}}
+  - name: gated
+    type: map_python
+    params: {function: "dataflow_assets_tests.dagster_side.row_functions:wait_at_gate"}
   - {name: after, type: lowercase, params: {column: text}}
 """
 

@@ -1,7 +1,7 @@
 """A small pipeline with a dataset step, its source folder, and a Dagster instance, for tests."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -44,6 +44,15 @@ def write_rows(folder: Path, name: str, texts: Sequence[str]) -> None:
     (folder / "data" / f"{name}.jsonl").write_text("".join(lines))
 
 
+def another_home(project: "SmallProject") -> dg.DagsterInstance:
+    """A Dagster that knows nothing yet."""
+    return dg.DagsterInstance.ephemeral(tempdir=str(project.folder))
+
+
+def _tags(keys: tuple[str, str] | None) -> dict[str, str]:
+    return {RANGE_START: keys[0], RANGE_END: keys[1]} if keys else {}
+
+
 class SmallProject:
     """The pipeline `small` below `folder`; Dagster in memory unless another instance is given."""
 
@@ -56,7 +65,7 @@ class SmallProject:
         instance: dg.DagsterInstance | None = None,
     ) -> None:
         self.folder = folder
-        self.instance = instance or dg.DagsterInstance.ephemeral()
+        self.instance = instance or dg.DagsterInstance.ephemeral(tempdir=str(folder))
         self.changes = {"root": str(folder / "root"), "format": format, "batch_rows": batch_rows}
         self.set_steps(steps)
 
@@ -74,29 +83,34 @@ class SmallProject:
         """What `dataflow-assets run` does."""
         run_pipeline(self.work, self.instance, select)
 
-    def run_in_ui(self, *names: str, keys: tuple[str, str] | None = None) -> dg.ExecuteInProcessResult:
+    def run_in_ui(
+        self, *names: str, keys: tuple[str, str] | None = None, tags: Mapping[str, str] | None = None
+    ) -> dg.ExecuteInProcessResult:
         """What a launch from the UI does: the named assets over a range of batches."""
-        return self._materialize(self.assets, [self.key(name) for name in names], keys)
+        return self._materialize(
+            self.assets, [self.key(name) for name in names], _tags(keys) | dict(tags or {})
+        )
 
     def run_in_ui_with(
         self, foreign: dg.AssetsDefinition, names: Sequence[str] = (), partition: str | None = None
     ) -> dg.ExecuteInProcessResult:
         """A launch of an asset that is not the pipeline's, with `names` of it or alone."""
         selection = [self.key(name) for name in names if name in NAMES] + [foreign.key]
-        return self._materialize([*self.assets, foreign], selection, (partition, partition) if partition else None)
+        keys = (partition, partition) if partition else None
+        return self._materialize([*self.assets, foreign], selection, _tags(keys))
 
     def _materialize(
         self,
         assets: Sequence[dg.AssetsDefinition],
         selection: Sequence[dg.AssetKey],
-        keys: tuple[str, str] | None,
+        tags: dict[str, str],
     ) -> dg.ExecuteInProcessResult:
         return dg.materialize(
             assets,
             selection=selection,
             instance=self.instance,
             resources={IO_MANAGER_KEY: StepFilesIOManager(root=str(self.work.layout.root))},
-            tags={RANGE_START: keys[0], RANGE_END: keys[1]} if keys else {},
+            tags=tags,
             run_config=QUIET,
         )
 

@@ -7,7 +7,11 @@ from dataflow_assets_tests.dagster_side.small_pipelines import NAMES, SmallProje
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 HOSTILE = "<img src=x onerror=alert(1)> | `x` [a](javascript:b) \x1b[31m"
-FAILING = "  - {name: checked, type: map_python, params: {function: 'dataflow_assets_tests.dagster_side.row_functions:refuse_bad'}}\n"
+FAILING = """\
+  - name: checked
+    type: map_python
+    params: {function: "dataflow_assets_tests.dagster_side.row_functions:refuse_bad"}
+"""
 NUMBERS = {
     "rows_in", "dagster/row_count", "rejected", "failed", "seconds", "rows_per_second",
     "dagster/column_schema", "preview", "dagster/uri",

@@ -2,10 +2,9 @@
 
 import shutil
 
-import dagster as dg
 import pytest
 
-from dataflow_assets_tests.dagster_side.small_pipelines import NAMES, STEPS, SmallProject
+from dataflow_assets_tests.dagster_side.small_pipelines import NAMES, STEPS, SmallProject, another_home
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 TEXTS = ["One", "two", "Two", "x", "y", "three"]
@@ -54,9 +53,7 @@ def test_done_batches_that_are_launched_again_make_nothing_stale(project):
 
 def test_a_changed_parameter_makes_the_step_stale(project):
     project.set_steps(STEPS.replace("min_chars: 2", "min_chars: 4"))
-    assert project.stale() == {
-        f"long-enough/a_b0000{n}": "STALE: has a new code version" for n in range(3)
-    }
+    assert project.stale() == {f"long-enough/a_b0000{n}": "STALE: has a new code version" for n in range(3)}
 
 
 def test_after_a_changed_parameter_and_a_run_everything_is_fresh(project):
@@ -126,7 +123,7 @@ def test_another_batch_size_makes_the_source_stale(project):
 
 
 def test_a_fresh_dagster_home_learns_that_all_is_done_and_fresh(project):
-    project.instance = dg.DagsterInstance.ephemeral()
+    project.instance = another_home(project)
     project.run()
     assert project.stale() == {}
     assert project.metadata("unique_state")["batches"] == 3
@@ -141,7 +138,7 @@ def test_a_copied_root_is_known_and_fresh_in_another_home(project, tmp_path):
 
 
 def test_reading_the_source_in_the_ui_of_another_home_reports_what_is_there(project):
-    project.instance = dg.DagsterInstance.ephemeral()
+    project.instance = another_home(project)
     project.run_in_ui("source")
     assert project.stale() == {}
     assert project.materialized("last") == project.committed("last")

@@ -13,13 +13,15 @@ from pathlib import Path
 from dataflow_assets_tests.dagster_side.subprocesses import REPOSITORY, with_package_path
 from dataflow_assets_tests.dagster_side.waiting import wait_until
 
-_LOCATION = {"repositoryLocationName": "dataflow_assets.definitions", "repositoryName": "__repository__"}
+LOCATION = {"repositoryLocationName": "dataflow_assets.definitions", "repositoryName": "__repository__"}
 _WORKSPACE = """{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError {
     __typename ... on PythonError { message } } } } } }"""
 _LAUNCH = """mutation($p: ExecutionParams!) { launchPipelineExecution(executionParams: $p) {
     __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
 _BACKFILL = """mutation($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) {
     __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+_BACKFILL_STATUS = """query($id: String!) { partitionBackfillOrError(backfillId: $id) {
+    ... on PartitionBackfill { status } } }"""
 _RUN = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status tags { key value } } } }"
 _RUN_ERRORS = """query($id: ID!) { logsForRun(runId: $id) { ... on EventConnection { events {
     ... on ExecutionStepFailureEvent { error { message causes { message } errorChain {
@@ -56,10 +58,13 @@ class Webserver:
         """Launches a run of the assets over a range of batches, as the UI does; its id."""
         tags = {}
         if keys:
-            tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+            tags = {
+                "dagster/asset_partition_range_start": keys[0],
+                "dagster/asset_partition_range_end": keys[1],
+            }
         selection = [{"path": name.split("/")} for name in assets]
         params = {
-            "selector": {**_LOCATION, "pipelineName": "__ASSET_JOB", "assetSelection": selection},
+            "selector": {**LOCATION, "pipelineName": "__ASSET_JOB", "assetSelection": selection},
             "executionMetadata": {"tags": [{"key": key, "value": value} for key, value in tags.items()]},
         }
         launched = self.query(_LAUNCH, p=params)["launchPipelineExecution"]
@@ -94,30 +99,32 @@ class Webserver:
         }
         launched = self.query(_BACKFILL, p=params)["launchPartitionBackfill"]
         assert launched["__typename"] == "LaunchBackfillSuccess", launched
-        query = "query($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }"
 
         def ended() -> str | None:
-            status = self.query(query, id=launched["backfillId"])["partitionBackfillOrError"]["status"]
+            status = self.query(_BACKFILL_STATUS, id=launched["backfillId"])["partitionBackfillOrError"][
+                "status"
+            ]
             return status if status.startswith("COMPLETED") or status == "FAILED" else None
 
         return wait_until(ended, limit_s=180)
 
     def asset(self, name: str, fields: str) -> dict:
         """The fields of an asset node."""
-        query = f"query($key: AssetKeyInput!) {{ assetNodeOrError(assetKey: $key) {{ ... on AssetNode {{ {fields} }} }} }}"
+        node = f"... on AssetNode {{ {fields} }}"
+        query = f"query($key: AssetKeyInput!) {{ assetNodeOrError(assetKey: $key) {{ {node} }} }}"
         return self.query(query, key={"path": name.split("/")})["assetNodeOrError"]
 
     def materialized(self, name: str) -> set[str]:
         """The batches that the UI shows as materialized."""
-        fields = "assetPartitionStatuses { ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } }"
+        kinds = "materializedPartitions failedPartitions"
+        fields = f"assetPartitionStatuses {{ ... on DefaultPartitionStatuses {{ {kinds} }} }}"
         statuses = self.asset(name, fields)["assetPartitionStatuses"]
         assert statuses["failedPartitions"] == []
         return set(statuses["materializedPartitions"])
 
     def graph(self, group: str) -> dict[str, dict]:
-        """The asset nodes of a group by name: what they depend on, and how they are shown."""
-        query = """query { assetNodes { assetKey { path } groupName dependencyKeys { path } isPartitioned kinds
-            description } }"""
+        """The asset nodes of a group by name, with what they depend on."""
+        query = "{ assetNodes { assetKey { path } groupName dependencyKeys { path } isPartitioned } }"
         nodes = self.query(query)["assetNodes"]
         return {"/".join(node["assetKey"]["path"]): node for node in nodes if node["groupName"] == group}
 
@@ -139,9 +146,8 @@ def dagster_dev(folder: Path, **environment: str) -> Iterator[Webserver]:
     workspace = str(REPOSITORY / "workspace.yaml")
     command = [sys.executable, "-m", "dagster", "dev", "-w", workspace, "-p", str(port)]
     with open(folder / "dev.log", "w") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env=with_package_path(**environment), stdout=log, stderr=log, start_new_session=True
-        )
+        environment = with_package_path(**environment)
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
         try:
             server = Webserver(port)
             wait_until(lambda: process.poll() is not None or server.load_error() is None, limit_s=120)

@@ -15,10 +15,32 @@ CASE = Path(__file__).parents[1] / "cases" / "38_partition_key_paths" / "input.k
 KEYS = json.loads(CASE.read_text(encoding="utf-8"))
 REFUSED = ["a...b", "tab\tkey", "line\nkey", ""]
 MAPPED = [key for key in KEYS if key not in REFUSED]
-TRICKY = ["a", "A", "é", "e\u0301", "ſ", "K", "ß", "İ", "ı", ".", "..", "con", "NUL", "a/b", "a%2Fb", "=", "-"]
-addressable = st.text(min_size=1).filter(lambda key: "..." not in key and not re.search("[\x00-\x1f\x7f]", key))
-keys = addressable | st.sampled_from([*MAPPED, *TRICKY]) | st.text("aAbB=-_./", min_size=1).filter(
-    lambda key: "..." not in key
+TRICKY = [
+    "a",
+    "A",
+    "é",
+    "e\u0301",
+    "ſ",
+    "K",
+    "ß",
+    "İ",
+    "ı",
+    ".",
+    "..",
+    "con",
+    "NUL",
+    "a/b",
+    "a%2Fb",
+    "=",
+    "-",
+]
+addressable = st.text(min_size=1).filter(
+    lambda key: "..." not in key and not re.search("[\x00-\x1f\x7f]", key)
+)
+keys = (
+    addressable
+    | st.sampled_from([*MAPPED, *TRICKY])
+    | st.text("aAbB=-_./", min_size=1).filter(lambda key: "..." not in key)
 )
 
 

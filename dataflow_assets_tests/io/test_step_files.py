@@ -116,7 +116,9 @@ def test_a_daily_partition_is_named_by_its_date(project):
 
 
 def test_a_multi_partition_is_read_back_by_the_same_key(project):
-    both = dg.MultiPartitionsDefinition({"day": dg.DailyPartitionsDefinition("2024-01-01"), "letter": LETTERS})
+    both = dg.MultiPartitionsDefinition(
+        {"day": dg.DailyPartitionsDefinition("2024-01-01"), "letter": LETTERS}
+    )
     seen, key = [], dg.MultiPartitionKey({"day": "2024-01-02", "letter": "b"})
     project.run(
         made_by(ROWS, partitions_def=both), read_as(pa.Table, seen, partitions_def=both), partition=key
@@ -142,7 +144,7 @@ def test_a_run_over_several_partitions_stores_each_of_the_returned_dict(project)
 
 def test_a_run_over_several_partitions_that_returns_one_table_is_told_what_is_expected(project):
     made = made_by(ROWS, partitions_def=LETTERS, backfill_policy=ONE_RUN)
-    with pytest.raises(ConfigError, match="returned list; expected for the 2 partitions .* a dict"):
+    with pytest.raises(ConfigError, match=r"returned list; expected for the 2 partitions .* a dict"):
         project.run(made, keys=("a", "b"))
 
 

@@ -67,7 +67,9 @@ def test_a_key_and_a_key_below_it_exist_together_one_run_each(project, order):
     for key in order:
         project.instance.add_dynamic_partitions("case_38", [key])
         project.run(written, partition=key)
-    rows = [json.loads((project.root / name).read_text()) for name in project.files() if "_commits" not in name]
+    rows = [
+        json.loads((project.root / name).read_text()) for name in project.files() if "_commits" not in name
+    ]
     assert sorted(row["key"] for row in rows) == ["a", "a/b"]
 
 

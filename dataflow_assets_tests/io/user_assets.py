@@ -18,7 +18,7 @@ class UserProject:
 
     def __init__(self, root: Path, format: str = "jsonl") -> None:
         self.root = root
-        self.instance = dg.DagsterInstance.ephemeral()
+        self.instance = dg.DagsterInstance.ephemeral(tempdir=str(root.parent))
         self._manager = StepFilesIOManager(root=str(root), format=format)
 
     def run(
@@ -40,10 +40,9 @@ class UserProject:
         )
 
     def files(self) -> list[str]:
-        """Every file below the root, relative to it."""
-        return sorted(
-            os.path.relpath(path, self.root) for path in self.root.rglob("*") if path.is_file()
-        )
+        """Every file below the root that holds data or a record, relative to it."""
+        files = (path for path in self.root.rglob("[!.]*") if path.is_file())
+        return sorted(os.path.relpath(path, self.root) for path in files)
 
     def lines(self, name: str) -> list[object]:
         """The rows of a JSONL file."""

@@ -13,7 +13,7 @@
 is no input here: `sources` reads those.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from dataflow_assets.errors import ConfigError, CorruptFile
 from dataflow_assets.io.formats import csv_text, json_array, jsonl, parquet, pickled
 from dataflow_assets.io.formats.columns import check_encodable, unfit_numbers
 
-__all__ = ["EXTENSIONS", "Format", "decode", "encode", "unfit_numbers"]
+__all__ = ["EXTENSIONS", "Format", "decode", "encode", "encode_pieces", "unfit_numbers"]
 
 Format = Literal["jsonl", "json", "csv", "parquet", "pickle"]
 EXTENSIONS: dict[Format, str] = {
@@ -33,6 +33,7 @@ EXTENSIONS: dict[Format, str] = {
     "parquet": "parquet",
     "pickle": "pickle",
 }
+_PIECE_BYTES = 2 * 2**20
 _MODULES = {"jsonl": jsonl, "json": json_array, "csv": csv_text, "parquet": parquet, "pickle": pickled}
 
 
@@ -44,6 +45,20 @@ def encode(table: pa.Table, format: Format) -> pa.Buffer | bytes | memoryview:
     """
     check_encodable(table, format)
     return _MODULES[format].encode(table)
+
+
+def encode_pieces(table: pa.Table, format: Format) -> Iterator[pa.Buffer | bytes | memoryview]:
+    """The same bytes as `encode`, piece by piece where the format allows it, so that little is in memory.
+
+    Raises as `encode` does, before the first piece.
+    """
+    if format != "jsonl" or not table.num_rows:
+        yield encode(table, format)
+        return
+    check_encodable(table, format)
+    rows = max(1, _PIECE_BYTES * table.num_rows // max(1, table.nbytes))
+    for start in range(0, table.num_rows, rows):
+        yield jsonl.encode(table.slice(start, rows))
 
 
 def decode(

@@ -1,0 +1,76 @@
+"""The definitions of a deployment: every known pipeline, loaded fast, with nothing heavy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dataflow_assets.definitions import definitions_of
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.pipeline_catalog import catalog
+from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline
+from dataflow_assets_tests.dagster_side.subprocesses import with_package_path
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+HEAVY = ["ray", "torch", "transformers", "datasets"]
+
+
+def test_names_with_a_dash_become_groups_jobs_and_sensors_with_an_underscore(tmp_path):
+    definitions = definitions_of([load_pipeline(write_pipeline(tmp_path, "my-own"))])
+    graph = definitions.resolve_asset_graph()
+    assert {node.group_name for node in graph.asset_nodes} == {"my_own"}
+    assert {"my-own/long-enough", "my-own/source"} <= {
+        key.to_user_string() for key in graph.get_all_asset_keys()
+    }
+    assert definitions.resolve_job_def("my_own_read_source").name == "my_own_read_source"
+
+
+def test_two_pipelines_live_in_one_deployment_without_touching(tmp_path):
+    pipelines = [load_pipeline(write_pipeline(tmp_path, name)) for name in ("one", "two")]
+    graph = definitions_of(pipelines).resolve_asset_graph()
+    assert {key.path[0] for key in graph.get_all_asset_keys()} == {"one", "two"}
+    for key in graph.get_all_asset_keys():
+        assert all(parent.path[0] == key.path[0] for parent in graph.get(key).parent_keys)
+
+
+def test_each_pipeline_has_its_own_partitions(tmp_path):
+    pipelines = [load_pipeline(write_pipeline(tmp_path, name)) for name in ("one", "two")]
+    graph = definitions_of(pipelines).resolve_asset_graph()
+    nodes = [node for node in graph.asset_nodes if node.is_partitioned]
+    named = {(node.key.path[0], node.partitions_def.name) for node in nodes}
+    assert named == {("one", "one"), ("two", "two")}
+
+
+def test_broken_files_give_one_error_with_the_problems_of_all(tmp_path, monkeypatch):
+    write_pipeline(tmp_path, "one", "  - {name: a, type: lowercas}\n")
+    write_pipeline(tmp_path, "two", "  - {name: b, type: lowercase, params: {colum: text}}\n")
+    monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
+    with pytest.raises(ConfigError) as broken:
+        definitions_of(catalog().values())
+    assert "one.yaml" in str(broken.value)
+    assert "two.yaml" in str(broken.value)
+
+
+def test_the_definitions_load_without_the_heavy_libraries(tmp_path):
+    loaded = f"print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    code = f"import json, sys, dataflow_assets.definitions; {loaded}"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    output = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path, env=with_package_path())
+    assert json.loads(output.stdout) == []
+
+
+def test_loading_the_definitions_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATAFLOW_ROOT", str(tmp_path / "root"))
+    definitions_of([load_pipeline(write_pipeline(tmp_path, "one"))]).resolve_asset_graph()
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_step_shows_its_operator_parameters_and_code_version(tmp_path):
+    graph = definitions_of([load_pipeline(write_pipeline(tmp_path, "one", STEPS))]).resolve_asset_graph()
+    node = next(node for node in graph.asset_nodes if node.key.path[-1] == "long-enough")
+    assert node.tags.items() >= {"dataflow/operator": "filter_length", "dataflow/step": "2"}.items()
+    assert node.metadata["params"]["min_chars"] == 2
+    assert node.code_version
+    assert node.description.startswith("Step 2, `filter_length`: ")
