@@ -18,7 +18,8 @@ import yaml
 from benchmarks.corpus import write_corpus
 from benchmarks.processes import Cost, cost_of
 
-_HTML_OR_URL = r"https?://\S+[\r\n]*|<.*?>"
+# What the peer removes with two expressions; `<[^>\n]*>` is its `<.*?>`.
+_HTML_OR_URL = r"https?://\S+[\r\n]*|<[^>\n]*>"
 _PEER_SCRIPT = Path(__file__).parent / "peers" / "open_dataflow_four.py"
 
 

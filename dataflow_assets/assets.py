@@ -97,10 +97,16 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         pool=pipeline.name,
     )
     def batches(context: dg.AssetExecutionContext) -> StepOutput:
-        stream = work.step(step).stream(context.partition_keys, work.reuse)
+        stream = work.stream(step, context.partition_keys, _selected_names(context, pipeline))
         return StepOutput(stream, work.layout.folder, parents, partitioned=True)
 
     return batches
+
+
+def _selected_names(context: dg.AssetExecutionContext, pipeline: Pipeline) -> set[str]:
+    """The assets of the pipeline that this run makes, by the last parts of their keys."""
+    selected = context.run.asset_selection or context.job_def.asset_layer.executable_asset_keys
+    return {key.path[-1] for key in selected if list(key.path[:-1]) == [pipeline.name]}
 
 
 def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:

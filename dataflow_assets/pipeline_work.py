@@ -1,14 +1,15 @@
 """A pipeline bound to its files: its source, steps and states as work that can be committed."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.column_check import check_columns, join_plan
 from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import DatasetOperator
@@ -48,6 +49,7 @@ class PipelineWork:
 
     pipeline: Pipeline
     reuse: bool = True
+    ahead: Ahead = field(default_factory=Ahead)
 
     @cached_property
     def layout(self) -> PipelineLayout:
@@ -135,6 +137,29 @@ class PipelineWork:
             step.chunk_rows,
         )
 
+    def stream(self, step: Step, keys: Sequence[str], selected: Collection[str] = ()) -> BatchStream:
+        """The batches of a step, and of the selected steps whose rows come from it alone.
+
+        Those follow at once, batch by batch, from memory; so the first batches are through the
+        pipeline early, and a file is not read again by each step.
+        """
+        led, followers = {step.name}, []
+        for later in self._after(step):
+            parents = set(self.pipeline.parents(later.name))
+            if not parents <= led:
+                continue
+            state = self.state(later)
+            if state is not None and state_name(later.name) in selected:
+                followers.append(state.summaries(keys))
+            elif state is None and later.name in selected:
+                led.add(later.name)
+                followers.append(self.step(later).stream(keys, self.reuse, ahead=self.ahead))
+        return self.step(step).stream(keys, self.reuse, followers, self.ahead)
+
+    def _after(self, step: Step) -> list[Step]:
+        steps = self.pipeline.ordered_steps
+        return steps[self.pipeline.step_number(step.name) :]
+
     def _join_columns(self, step: Step) -> dict[str, str]:
         return join_plan(self.pipeline, self.known_manifest().schema)[step.name]
 
@@ -142,4 +167,4 @@ class PipelineWork:
         """The state of a dataset-scope step as work; None for a row-scope step."""
         if not isinstance(self.pipeline.operator(step), DatasetOperator):
             return None
-        return StateWork(self.step(step), self.known_manifest().batches, self.reuse)
+        return StateWork(self.step(step), self.known_manifest().batches, self.reuse, self.ahead)

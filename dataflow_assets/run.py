@@ -29,7 +29,7 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     signal. Running it again goes on from the last committed batch.
     """
     steps = _selected(work, select)
-    broken_home = dagster_errors(instance.root_directory, dg.DagsterInvariantViolationError)
+    broken_home = dagster_errors(instance.root_directory, dg.DagsterInvalidInvocationError)
     with pipeline_lock(work.layout.folder) as interrupted_since, broken_home, held_signals() as stop:
         remove_leftovers(work.layout.folder)
         assets = pipeline_assets(work)

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,18 @@ from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
 from dataflow_assets.errors import MissingBatch, UnwritableValue
-from dataflow_assets.io.batch_stream import BatchStream, Committed, Ready, Work, as_wanted, commit_in_order
+from dataflow_assets.io.batch_stream import (
+    NOTHING_HANDED,
+    Ahead,
+    BatchStream,
+    Committed,
+    Handed,
+    Ready,
+    Work,
+    alone,
+    as_wanted,
+    commit_in_order,
+)
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.step_folder import Origin, StepFolder
@@ -51,15 +62,21 @@ class StepInput:
     parents: Mapping[str, StepFolder]
     columns: Mapping[str, str] | None = None
 
-    def hashes(self, key: str) -> dict[str, str]:
+    def hashes(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hash of the batch in each parent. Raises MissingBatch."""
-        return {name: _committed(name, folder, key).content_hash for name, folder in self.parents.items()}
+        return {
+            name: handed[name].content_hash
+            if name in handed
+            else _committed(name, folder, key).content_hash
+            for name, folder in self.parents.items()
+        }
 
-    def read(self, key: str) -> InputRows:
+    def read(self, key: str, handed: Handed = NOTHING_HANDED) -> InputRows:
         """The rows, in the order of the first parent. Raises MissingBatch, CorruptFile."""
         tables = {}
         for name, folder in self.parents.items():
-            table = folder.read(key)
+            table = handed[name].table if name in handed else None
+            table = folder.read(key) if table is None else table
             assert table is not None
             tables[name] = table
         if self.columns is None:
@@ -158,11 +175,11 @@ class StepWork:
         """How many batches are in hand at a time."""
         return self.workers or os.cpu_count() or 1
 
-    def fingerprint(self, key: str) -> str:
+    def fingerprint(self, key: str, handed: Handed = NOTHING_HANDED) -> str:
         """What the committed batch would be made of. Raises MissingBatch where a parent lacks it."""
         parts = [
             operator_fingerprint(self.operator),
-            list(self.input.hashes(key).values()),
+            list(self.input.hashes(key, handed).values()),
             self.input.columns,
         ]
         if isinstance(self.operator, DatasetOperator):
@@ -181,10 +198,17 @@ class StepWork:
         except MissingBatch:
             return False
 
-    def stream(self, keys: Sequence[str], reuse: bool = True) -> BatchStream:
-        """The batches of these keys, lazily."""
+    def stream(
+        self,
+        keys: Sequence[str],
+        reuse: bool = True,
+        followers: Sequence[BatchStream] = (),
+        ahead: Ahead | None = None,
+    ) -> BatchStream:
+        """The batches of these keys, lazily, and those of the steps that follow at once."""
         engine = self._engine(len(keys))
         return BatchStream(
+            self.name,
             self.folder,
             keys,
             self.fingerprint,
@@ -192,6 +216,9 @@ class StepWork:
             self.threads,
             reuse,
             engine.close,
+            frozenset(self.input.parents),
+            followers,
+            ahead or Ahead(),
         )
 
     def _engine(self, batches: int) -> Engine:
@@ -200,10 +227,10 @@ class StepWork:
         processes = ProcessEngine(self.threads, self.chunk_rows)
         return processes if self.workers else _WhereItPays(processes, batches)
 
-    def _compute(self, engine: Engine, key: str, fingerprint: str) -> Work:
+    def _compute(self, engine: Engine, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
-        inputs = self._inputs(key)
-        rows = self.input.read(key)
+        inputs = self._inputs(key, handed)
+        rows = self.input.read(key, handed)
         outcome = self._outcome(engine, key, rows.table)
         check_law(self.operator, rows.table, outcome, f"step {self.name!r}, batch {key!r}")
         outcome = without_unfit_numbers(rows.table, outcome, self.folder.format)
@@ -213,9 +240,9 @@ class StepWork:
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
         return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started))
 
-    def _inputs(self, key: str) -> dict[str, str]:
+    def _inputs(self, key: str, handed: Handed) -> dict[str, str]:
         """The content hashes of all that the batch is made of, by the names of the parents' assets."""
-        inputs = self.input.hashes(key)
+        inputs = self.input.hashes(key, handed)
         if isinstance(self.operator, DatasetOperator):
             state = f"{self.name}_state"
             inputs[state] = _committed(state, self.verdicts, key).content_hash
@@ -294,6 +321,7 @@ class StateWork:
     work: StepWork
     keys: Sequence[str]
     reuse: bool = True
+    ahead: Ahead = field(default_factory=Ahead)
 
     @property
     def operator(self) -> DatasetOperator:
@@ -306,13 +334,13 @@ class StateWork:
 
         Raises MissingBatch, Stopped.
         """
-        yield from self._summaries().commit_all(stop)
+        yield from self.summaries(self.keys).commit_all(stop)
         fingerprint = self._fingerprint()
         if self.reuse and self._decided(fingerprint):
             return
         verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
         tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
-        for _verdict in commit_in_order(self.work.verdicts, tasks, 1, stop):
+        for _verdict in commit_in_order(alone(self.work.verdicts, tasks), 1, stop):
             pass  # counted once, as summaries
         for folder in (self.work.summaries, self.work.verdicts):
             folder.remove_all_but(set(self.keys))
@@ -320,32 +348,39 @@ class StateWork:
     def is_done(self) -> bool:
         """Whether every summary and verdict is that of the parents' batches as they are now."""
         try:
-            stream = self._summaries()
+            stream = self.summaries(self.keys)
             summarized = all(
                 (record := self.work.summaries.record(key)) is not None
-                and record.fingerprint == stream.fingerprint(key)
+                and record.fingerprint == stream.fingerprint(key, NOTHING_HANDED)
                 for key in self.keys
             )
             return summarized and self._decided(self._fingerprint())
         except MissingBatch:
             return False
 
-    def _summaries(self) -> BatchStream:
-        base = operator_fingerprint(self.operator)
-        source = self.work.input
+    def summaries(self, keys: Sequence[str]) -> BatchStream:
+        """The summaries of these batches, lazily."""
         return BatchStream(
+            f"{self.work.name}_state",
             self.work.summaries,
-            self.keys,
-            lambda key: hash_of([base, "summary", list(source.hashes(key).values()), source.columns]),
+            keys,
+            self._summary_fingerprint,
             self._summarize,
             self.work.threads,
             self.reuse,
+            parents=frozenset(self.work.input.parents),
+            ahead=self.ahead,
         )
 
-    def _summarize(self, key: str, fingerprint: str) -> Work:
+    def _summary_fingerprint(self, key: str, handed: Handed) -> str:
+        source = self.work.input
+        base = operator_fingerprint(self.operator)
+        return hash_of([base, "summary", list(source.hashes(key, handed).values()), source.columns])
+
+    def _summarize(self, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
-        inputs = self.work.input.hashes(key)
-        table = self.work.input.read(key).table
+        inputs = self.work.input.hashes(key, handed)
+        table = self.work.input.read(key, handed).table
         summary = self.operator.summarize(table)
         return Work(Outcome(summary), origin_of(self.operator, fingerprint, table.num_rows, inputs, started))
 

@@ -1,5 +1,6 @@
 """The command's entry: its groups of commands, and how an error becomes words and an exit code."""
 
+import gc
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -44,6 +45,7 @@ def main() -> NoReturn:
     """Runs the command and ends the process with its exit code."""
     # Arrow's own pool keeps what it once had; the peak of a run is an eighth lower without it.
     pa.set_memory_pool(pa.system_memory_pool())
+    gc.enable()
     try:
         sys.exit(group.main(standalone_mode=False) or 0)
     except DataflowError as error:

@@ -1,5 +1,6 @@
 """`dataflow-assets run`."""
 
+import gc
 from pathlib import Path
 
 import click
@@ -50,11 +51,15 @@ def run(
     work.check_before_run()
     print_line(f"{changed.name}: {shown_path(work.layout.folder)}")
     with run_display(work) as display:
+        gc.disable()  # as in the package: Dagster is imported here
         from dataflow_assets.home import open_instance
         from dataflow_assets.run import run_pipeline
 
+        instance = open_instance(Path.cwd())
+        gc.enable()
+        gc.freeze()
         try:
-            run_pipeline(work, open_instance(Path.cwd()), select)
+            run_pipeline(work, instance, select)
         except PipelineBusy:
             display.quiet = True
             raise

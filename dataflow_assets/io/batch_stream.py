@@ -3,9 +3,9 @@
 import contextlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -51,39 +51,123 @@ class ToTranscode(NamedTuple):
 
 
 Ready = CommitRecord | Prepared | ToTranscode
-"""What a task makes of its batch: it was there, it is durable but not published, or must be moved."""
+"""What became of a batch: it was there, it is durable but not published, or it must be moved."""
+
+
+class HandedOver(NamedTuple):
+    """A parent's batch that a later step of the same run takes from memory.
+
+    `table` is None where the batch was committed before; it is then read from its file.
+    """
+
+    content_hash: str
+    table: pa.Table | None
+
+
+Handed = Mapping[str, HandedOver]
+NOTHING_HANDED: Handed = {}
+
+
+class Ahead:
+    """The batches that this process committed for later steps ahead of their turn, with their first rows."""
+
+    def __init__(self) -> None:
+        self._heads: dict[tuple[str, str], pa.Table | None] = {}
+
+    def add(self, committed: Committed) -> None:
+        """Notes a batch that was made for a later step."""
+        self._heads[str(committed.folder.path), committed.record.batch] = committed.head
+
+    def holds(self, folder: StepFolder, key: str) -> bool:
+        """Whether the batch was made ahead and its step had no turn since."""
+        return (str(folder.path), key) in self._heads
+
+    def seen(self, committed: Committed) -> Committed:
+        """The batch as its own step would have committed it, where it was made ahead."""
+        place = (str(committed.folder.path), committed.record.batch)
+        if place not in self._heads:
+            return committed
+        return committed._replace(reused=False, head=self._heads.pop(place))
 
 
 @dataclass(frozen=True)
 class BatchStream:
     """One step's batches, none of them computed yet.
 
-    `fingerprint(key)` says what the batch would be made of, `compute(key, fingerprint)` makes it;
-    both may run in any thread, for `workers` batches at a time. With `reuse` off, committed
-    batches are made again.
+    `fingerprint(key, handed)` says what the batch would be made of, `compute(key, fingerprint,
+    handed)` makes it; both may run in any thread, for `workers` batches at a time. With `reuse`
+    off, committed batches are made again.
+
+    `parents` are the names of the steps whose rows it reads. `followers` are streams of later steps, in order, whose batches are made right after this one's
+    from the rows in memory, so that they are not read from the file again. They are committed
+    after it and noted in `ahead`; their own step then finds them there. A follower that fails is
+    left to its own step, which raises the error.
     """
 
+    name: str
     folder: StepFolder
     keys: Sequence[str]
-    fingerprint: Callable[[str], str]
-    compute: Callable[[str, str], Work]
+    fingerprint: Callable[[str, Handed], str]
+    compute: Callable[[str, str, Handed], Work]
     workers: int = 1
     reuse: bool = True
     close: Callable[[], None] = lambda: None
+    parents: frozenset[str] = frozenset()
+    followers: "Sequence[BatchStream]" = ()
+    ahead: Ahead = field(default_factory=Ahead)
 
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
         """Makes what is missing of these batches and commits each, in the order of the keys."""
-        tasks = (partial(self._ready, key) for key in self.keys)
-        with contextlib.closing(self):
-            yield from commit_in_order(self.folder, tasks, self.workers, stop)
+        tasks = (partial(self._made, key) for key in self.keys)
+        with contextlib.ExitStack() as stack:
+            for stream in (self, *self.followers):
+                stack.callback(stream.close)
+            yield from map(self.ahead.seen, commit_in_order(tasks, self.workers, stop, self.ahead))
 
-    def _ready(self, key: str) -> Ready:
-        fingerprint = self.fingerprint(key)
-        record = self.folder.record(key) if self.reuse else None
+    def _made(self, key: str) -> "Made":
+        ready, table = self._ready(key, NOTHING_HANDED)
+        made = Made(self.folder, ready)
+        handed = {self.name: HandedOver(_content_hash(ready), table)}
+        for place, follower in enumerate(self.followers):
+            try:
+                later, table = follower._ready(key, handed)
+            except Exception:  # noqa: BLE001  its own step raises it
+                break
+            made.followers.append((follower.folder, later))
+            handed[follower.name] = HandedOver(_content_hash(later), table)
+            wanted = set().union(*(stream.parents for stream in self.followers[place + 1 :]))
+            handed = {name: over for name, over in handed.items() if name in wanted}
+        return made
+
+    def _ready(self, key: str, handed: Handed) -> tuple[Ready, pa.Table | None]:
+        fingerprint = self.fingerprint(key, handed)
+        record = self.folder.record(key) if self.reuse or self.ahead.holds(self.folder, key) else None
         if record is not None and record.fingerprint == fingerprint:
-            return as_wanted(self.folder, record)
-        work = self.compute(key, fingerprint)
-        return self.folder.prepare(key, work.outcome, work.origin)
+            return as_wanted(self.folder, record), None
+        work = self.compute(key, fingerprint, handed)
+        return self.folder.prepare(key, work.outcome, work.origin), work.outcome.kept
+
+
+@dataclass
+class Made:
+    """What a task made of one batch: for its own step, and for the steps that follow at once."""
+
+    folder: StepFolder
+    ready: Ready
+    followers: list[tuple[StepFolder, Ready]] = field(default_factory=list)
+
+
+def alone(folder: StepFolder, tasks: Iterable[Callable[[], Ready]]) -> Iterator[Callable[[], Made]]:
+    """The tasks of a step that nobody follows."""
+    return (partial(_made_alone, folder, task) for task in tasks)
+
+
+def _made_alone(folder: StepFolder, task: Callable[[], Ready]) -> Made:
+    return Made(folder, task())
+
+
+def _content_hash(ready: Ready) -> str:
+    return ready.content_hash if isinstance(ready, CommitRecord) else ready.record.content_hash
 
 
 def as_wanted(folder: StepFolder, record: CommitRecord) -> Ready:
@@ -93,34 +177,40 @@ def as_wanted(folder: StepFolder, record: CommitRecord) -> Ready:
 
 
 def commit_in_order(
-    folder: StepFolder, tasks: Iterator[Callable[[], Ready]], workers: int, stop: StopFlag
+    tasks: Iterator[Callable[[], Made]], workers: int, stop: StopFlag, ahead: Ahead | None = None
 ) -> Iterator[Committed]:
     """Runs the tasks in `workers` threads and commits each batch here, in the order of the tasks.
 
     At most one task more than there are threads is taken from `tasks` ahead of its commit. When
     `stop` goes up, the batches in hand are finished and committed, then Stopped is raised. An error
-    of one batch is raised when its turn comes: those before it are committed.
+    of one batch is raised when its turn comes: those before it are committed. Batches of followers
+    are noted in `ahead`.
     """
-    pending: deque[Future[Ready]] = deque()
+    pending: deque[Future[Made]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="batch")
     try:
         while True:
             while len(pending) <= workers and not stop and (task := next(tasks, None)) is not None:
                 pending.append(pool.submit(task))
             if stop:
-                yield from _finish_in_hand(folder, pending)
+                for future in pending:
+                    if not future.cancel():
+                        yield _commit_made(future.result(), ahead)
                 stop.raise_if_up()
             if not pending:
                 return
-            yield _commit(folder, pending.popleft().result())
+            yield _commit_made(pending.popleft().result(), ahead)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finish_in_hand(folder: StepFolder, pending: Iterable[Future[Ready]]) -> Iterator[Committed]:
-    for future in pending:
-        if not future.cancel():
-            yield _commit(folder, future.result())
+def _commit_made(made: Made, ahead: Ahead | None) -> Committed:
+    committed = _commit(made.folder, made.ready)
+    for folder, ready in made.followers:
+        later = _commit(folder, ready)
+        if ahead is not None and not later.reused:
+            ahead.add(later)
+    return committed
 
 
 def _commit(folder: StepFolder, ready: Ready) -> Committed:

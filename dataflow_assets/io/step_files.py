@@ -14,7 +14,7 @@ from dataflow_assets.batch import Batch
 from dataflow_assets.control import held_signals, pipeline_lock
 from dataflow_assets.errors import ConfigError, Stopped
 from dataflow_assets.io.any_table import table_from
-from dataflow_assets.io.batch_stream import BatchStream, Committable, Committed, Work
+from dataflow_assets.io.batch_stream import BatchStream, Committable, Committed, Handed, Work
 from dataflow_assets.io.events import (
     BACKFILL_TAG,
     CODE_VERSION_TAG,
@@ -145,11 +145,12 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
                 "partitions of this run a dict of partition key to table"
             )
 
-        def compute(key: str, fingerprint: str) -> Work:
+        def compute(key: str, fingerprint: str, handed: Handed) -> Work:
             table = table_from(tables[key])
             return Work(Outcome(table), Origin("asset", "1", "", fingerprint, table.num_rows, {}, 0.0))
 
-        stream = BatchStream(folder, keys, lambda key: "", compute, reuse=False)
+        name = context.asset_key.path[-1]
+        stream = BatchStream(name, folder, keys, lambda key, handed: "", compute, reuse=False)
         with held_signals() as stop:
             for committed in stream.commit_all(stop):
                 partition = committed.record.batch if context.has_asset_partitions else None

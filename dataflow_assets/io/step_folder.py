@@ -156,7 +156,9 @@ class StepFolder:
             started_at=origin.started_at,
             seconds=round(time.time() - origin.started_at, 4),
         )
-        return Prepared(record, paths, outcome.kept.slice(0, HEAD_ROWS))
+        # `take` copies the few rows; a slice would keep all of the batch in memory.
+        head = outcome.kept.take(pa.array(range(min(HEAD_ROWS, outcome.kept.num_rows)), pa.int64()))
+        return Prepared(record, paths, head)
 
     def commit(self, prepared: Prepared) -> CommitRecord:
         """Publishes a prepared batch: data files, then the record. Raises StorageError.

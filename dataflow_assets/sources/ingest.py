@@ -26,7 +26,7 @@ from dataflow_assets.batch import (
 )
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError
-from dataflow_assets.io.batch_stream import Committed, Ready, as_wanted, commit_in_order
+from dataflow_assets.io.batch_stream import Committed, Ready, alone, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.layout import WHOLE_KEY, PipelineLayout
@@ -134,12 +134,13 @@ class SourceIngest:
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
         """Commits the batches in order of the files. Raises SourceError, Stopped."""
         files, skipped = discover(self.pipeline.source, self.pipeline.base_dir)
-        yield from commit_in_order(self.folder, self._tasks(files), self._workers, stop)
+        yield from commit_in_order(alone(self.folder, self._tasks(files)), self._workers, stop)
         rows = sum(file.rows for file in self._read)
         if not rows:
             raise SourceError(self._nothing_good(files))
         schema = final_schema(self._schema)
-        yield from commit_in_order(self.folder, self._conforming(files, schema), self._workers, stop)
+        tasks = self._conforming(files, schema)
+        yield from commit_in_order(alone(self.folder, tasks), self._workers, stop)
         manifest = Manifest(
             self.pipeline.name,
             self.pipeline.prefix,
