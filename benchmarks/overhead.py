@@ -1,10 +1,10 @@
-"""What Dagster costs for each batch and step: the same commits with and without it, and a run with nothing to do.
+"""What Dagster costs for each batch and step, and what a run with nothing to do costs.
 
     python -m benchmarks.overhead [--batches 100 1000] [--to FILE.json]
 
-Batches of 10 rows go through four row operators with one worker. `dagster_ms` is the CPU time of the run
-through Dagster less that of the same commits alone, divided by batches x steps; `commit_ms` is that of the
-commits alone. `idle_wall_s` is a whole `run` process that finds nothing to do.
+Batches of 10 rows go through four row operators with one worker. `dagster_ms` is the CPU time of
+the run through Dagster less that of the same commits alone, divided by batches x steps; `commit_ms`
+is that of the commits alone. `idle_wall_s` is a whole `run` process that finds nothing to do.
 """
 
 import argparse
@@ -77,7 +77,9 @@ def _through_dagster(file: Path, folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints one JSON line for each number of batches."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--to", type=Path, help="write all results to this JSON file")
     options = parser.parse_args()

@@ -222,8 +222,8 @@ def _converted(table: pa.Table, name: str, kind: ColumnType) -> pa.ChunkedArray 
         return column_of(values_of(table, name), kind)
     except ValueError as error:
         raise UnwritableValue(
-            f"column {name!r} holds different types, so it becomes JSON, and NaN or infinity, which JSON has not; "
-            "leave such rows out of the source, or give the column one type"
+            f"column {name!r} holds different types, so it becomes JSON, and NaN or infinity, which JSON has "
+            "not; leave such rows out of the source, or give the column one type"
         ) from error
 
 

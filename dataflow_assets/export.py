@@ -67,8 +67,8 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus]) -> N
         missing = status.batches_total - status.batches_done
         if missing or not status.batches_total:
             raise RunError(
-                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to date; "
-                f"run `dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
+                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to "
+                f"date; run `dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
             )
         if status.failed:
             raise RunError(

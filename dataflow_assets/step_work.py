@@ -65,9 +65,7 @@ class StepInput:
     def hashes(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hash of the batch in each parent. Raises MissingBatch."""
         return {
-            name: handed[name].content_hash
-            if name in handed
-            else _committed(name, folder, key).content_hash
+            name: handed[name].content_hash if name in handed else _committed(name, folder, key).content_hash
             for name, folder in self.parents.items()
         }
 

@@ -26,8 +26,13 @@ INPUTS = [
 
 def _expected(path: Path) -> list[dict]:
     text = path.read_text(encoding="utf-8-sig")
-    found = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
+    lines = [line for line in text.split("\n") if line]
+    found = json.loads(text) if path.suffix == ".json" else list(map(json.loads, lines))
     return [{name: value for name, value in row.items() if value is not None} for row in found]
+
+
+def _types(rows: list[dict]) -> list[list[type]]:
+    return [list(map(type, row.values())) for row in rows]
 
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 1000, None])
@@ -40,7 +45,7 @@ def test_rows_come_out_as_they_went_in(case, format, batch_rows, tmp_path):
     found = without_ids(rows(walk(made), "kept"))
     expected = _expected(CASES / case)
     assert found == expected
-    assert [list(map(type, row.values())) for row in found] == [list(map(type, row.values())) for row in expected]
+    assert _types(found) == _types(expected)
 
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, None])

@@ -43,7 +43,8 @@ def rows(work: PipelineWork, step: str, part: str = "kept") -> Rows:
 def without_ids(found: Rows) -> Rows:
     """The rows as they came in: without `row_id` and without nulls, which stand for missing keys."""
     return [
-        {name: value for name, value in row.items() if name != "row_id" and value is not None} for row in found
+        {name: value for name, value in row.items() if name != "row_id" and value is not None}
+        for row in found
     ]
 
 

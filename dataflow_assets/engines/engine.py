@@ -74,19 +74,20 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
 
 
 def _check_json(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) -> None:
-    """Raises ConservationError where a JSON column that the operator wrote holds text that is not JSON."""
+    """Raises ConservationError where a JSON column that the operator wrote holds what is not JSON."""
     touched = operator.touched(schema_of(rows))
     for name, kind in schema_of(outcome.kept).items():
         if kind != "json" or name not in touched:
             continue
-        for row_id, text in zip(outcome.kept[ROW_ID].to_pylist(), outcome.kept[name].to_pylist(), strict=True):
+        row_ids, texts = outcome.kept[ROW_ID].to_pylist(), outcome.kept[name].to_pylist()
+        for row_id, text in zip(row_ids, texts, strict=True):
             try:
-                if text is not None:
-                    json_value(text)
+                json_value(text or "null")
             except ValueError as error:
                 raise ConservationError(
-                    f"{where}: operator {operator.name!r} wrote {text[:100]!r} into the JSON column {name!r} of row "
-                    f"{row_id}, which is not JSON; make it with `batch.json_text`. The commit was refused"
+                    f"{where}: operator {operator.name!r} wrote {text!r:.100} into the JSON column {name!r} "
+                    f"of row {row_id}, which is not JSON; make it with `batch.json_text`. The commit was "
+                    "refused"
                 ) from error
 
 

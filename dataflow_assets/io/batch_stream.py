@@ -98,10 +98,11 @@ class BatchStream:
     handed)` makes it; both may run in any thread, for `workers` batches at a time. With `reuse`
     off, committed batches are made again.
 
-    `parents` are the names of the steps whose rows it reads. `followers` are streams of later steps, in order, whose batches are made right after this one's
-    from the rows in memory, so that they are not read from the file again. They are committed
-    after it and noted in `ahead`; their own step then finds them there. A follower that fails is
-    left to its own step, which raises the error.
+    `parents` are the names of the steps whose rows it reads. `followers` are streams of later
+    steps, in order, whose batches are made right after this one's from the rows in memory, so that
+    they are not read from the file again. They are committed after it and noted in `ahead`; their
+    own step then finds them there. A follower that fails is left to its own step, which raises the
+    error.
     """
 
     name: str

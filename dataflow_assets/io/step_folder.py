@@ -88,7 +88,8 @@ class StepFolder:
         record = _read_record(f"{self.path}/{COMMITS}/{key_to_name(key)}.json")
         if record is None or record.batch != key:
             return None
-        unchanged = all(_is_as_stored(f"{self.path}/{stored.name}", stored) for stored in record.files.values())
+        files = record.files.values()
+        unchanged = all(_is_as_stored(f"{self.path}/{stored.name}", stored) for stored in files)
         return record if unchanged else None
 
     def _stored_path(self, stored: StoredFile) -> Path:
@@ -186,7 +187,8 @@ class StepFolder:
         path = self.path / LOADER_FILE
         if self.whole:
             return
-        config = f'configs:\n- config_name: default\n  data_files: "*.{EXTENSIONS[self.format]}"\n'.encode()
+        files = f"*.{EXTENSIONS[self.format]}"
+        config = f'configs:\n- config_name: default\n  data_files: "{files}"\n'.encode()
         if not path.is_file() or path.read_bytes() != config:
             atomic.write_atomically(path, config)
 
@@ -249,7 +251,7 @@ _MAX_PARSED = 50_000
 
 
 def _read_record(path: str) -> CommitRecord | None:
-    """The record in this file, None where there is no whole one. Parsed again only when the file is another."""
+    """The record in this file, None where there is no whole one; parsed once for each version of it."""
     try:
         status = os.stat(path)
         version = (status.st_mtime_ns, status.st_ino, status.st_size)

@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -34,29 +35,34 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(paths), **(extra or {})}
 
 
-def start(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> subprocess.Popen:
+class Running(subprocess.Popen):
+    """A process that writes to files: a pipe would stay open as long as any child of a killed one lives."""
+
+    def __init__(self, arguments: list[str], **popen: object) -> None:
+        self._files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
+        out, err = self._files
+        super().__init__(arguments, stdout=out, stderr=err, **popen)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    def texts(self) -> list[str]:
+        """What it has written so far to standard output and standard error."""
+        return [os.pread(file.fileno(), 1 << 20, 0).decode() for file in self._files]
+
+
+def start(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> Running:
     """The command begun in `folder`; `kill` is `POINT:N` of `driver.py`."""
     module = ["dataflow_assets"] if kill is None else ["dataflow_assets_tests.crash.driver", kill]
     popen = {"env": environment(), **popen}
-    return subprocess.Popen(
-        [sys.executable, "-m", *module, *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **popen,  # pyright: ignore[reportArgumentType, reportCallIssue]
-    )
+    return Running([sys.executable, "-m", *module, *arguments], cwd=folder, **popen)
 
 
-def finish(process: subprocess.Popen) -> Finished:
+def finish(process: Running) -> Finished:
     """Waits for the command's end."""
     try:
-        out, err = process.communicate(timeout=LIMIT_S)
+        process.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        out, err = process.communicate()
-        raise AssertionError(f"still running after {LIMIT_S} s: {out}{err}") from None
-    return Finished(process.returncode, out, err)
+        raise AssertionError(f"still running after {LIMIT_S} s: {process.texts()}") from None
+    return Finished(process.returncode, *process.texts())
 
 
 def run(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> Finished:

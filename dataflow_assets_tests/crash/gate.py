@@ -3,9 +3,8 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import Popen
 
-from dataflow_assets_tests.crash.command import LIMIT_S
+from dataflow_assets_tests.crash.command import LIMIT_S, Running
 from dataflow_assets_tests.crash.project import FUNCTIONS
 
 GATE_STEPS = f"""steps:
@@ -20,10 +19,10 @@ def gated(folder: Path) -> dict[str, str]:
     return {"GATE": str(folder / "gate")}
 
 
-def wait_until(is_so: Callable[[], bool], process: Popen | None = None) -> None:
+def wait_until(is_so: Callable[[], bool], process: Running | None = None) -> None:
     """Waits for something that another process does; fails where that process ends before."""
     end = time.monotonic() + LIMIT_S
     while not is_so():
-        assert process is None or process.poll() is None, process.communicate()
+        assert process is None or process.poll() is None, process.texts()
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -9,6 +9,7 @@ import pytest
 
 from dataflow_assets_tests.crash.command import finish, run, start
 from dataflow_assets_tests.crash.compare import final_files, temporaries
+from dataflow_assets_tests.crash.gate import wait_until
 from dataflow_assets_tests.crash.project import write_project
 
 KILLS = 10
@@ -17,8 +18,7 @@ KILLS = 10
 def killed_at_random(folder: Path, wait_s: float) -> bool:
     """Kills a run some time after its first line; whether it was still there to be killed."""
     process = start(folder, "run", "four.yaml")
-    assert process.stdout is not None
-    process.stdout.readline()
+    wait_until(lambda: process.texts()[0] != "", process)
     time.sleep(wait_s)
     process.kill()
     return finish(process).code == -9
@@ -30,8 +30,7 @@ def longest_s(tmp_path_factory: pytest.TempPathFactory) -> float:
     folder = tmp_path_factory.mktemp("measured")
     write_project(folder)
     process = start(folder, "run", "four.yaml")
-    assert process.stdout is not None
-    process.stdout.readline()
+    wait_until(lambda: process.texts()[0] != "", process)
     began = time.monotonic()
     finish(process)
     return time.monotonic() - began

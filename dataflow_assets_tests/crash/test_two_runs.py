@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 
-from dataflow_assets_tests.crash.command import environment, finish, run, start
+from dataflow_assets_tests.crash.command import Running, environment, finish, run, start
 from dataflow_assets_tests.crash.compare import final_files
 from dataflow_assets_tests.crash.gate import GATE_STEPS, gated, wait_until
 from dataflow_assets_tests.crash.project import write_project
 
 
 @pytest.fixture
-def waiting(tmp_path: Path) -> Iterator[Popen]:
+def waiting(tmp_path: Path) -> Iterator[Running]:
     """A run that waits in the middle of its second step until `gate` is gone."""
     write_project(tmp_path, steps=GATE_STEPS)
     process = start(tmp_path, "run", "four.yaml", env=environment(gated(tmp_path)))
@@ -23,13 +22,13 @@ def waiting(tmp_path: Path) -> Iterator[Popen]:
     process.wait()
 
 
-def test_the_second_is_refused_and_names_the_first(waiting: Popen, tmp_path: Path) -> None:
+def test_the_second_is_refused_and_names_the_first(waiting: Running, tmp_path: Path) -> None:
     second = run(tmp_path)
     assert second.code == 2
     assert second.err.startswith("error: ") and f"process {waiting.pid} " in second.err
 
 
-def test_a_killed_holder_frees_the_lock(waiting: Popen, tmp_path: Path) -> None:
+def test_a_killed_holder_frees_the_lock(waiting: Running, tmp_path: Path) -> None:
     waiting.kill()
     assert finish(waiting).code == -9
     (tmp_path / "gate").unlink()
