@@ -1,10 +1,20 @@
-"""Rows to measure with: web-like English and Chinese text with HTML, URLs and exact duplicates, from a seed."""
+"""Rows to measure with, from a seed: web-like text with HTML, URLs and exact duplicates."""
 
 import json
 import random
 from pathlib import Path
 
-_WORDS = ["the", "of", "and", "to", "in", "is", "that", "it", "was", "for", "on", "are", "as", "with", "his", "they", "at", "be", "this", "have", "from", "or", "had", "by", "hot", "word", "but", "what", "some", "we", "can", "out", "other", "were", "all", "there", "when", "up", "use", "your", "how", "said", "an", "each", "she", "which", "do", "their", "time", "if", "will", "way", "about", "many", "then", "them", "write", "would", "like", "so", "these", "her", "long", "make", "thing", "see", "him", "two", "has", "look", "more", "day", "could", "go", "come", "did", "number", "sound", "no", "most", "people", "my", "over", "know", "water", "than", "call", "first", "who", "may", "down", "side", "been", "now", "find", "any", "new", "work", "part", "take", "get", "place", "made", "live", "where", "after", "back", "little", "only", "round", "man", "year", "came", "show", "every", "good", "me", "give", "our", "under", "name", "very", "through", "just", "form", "sentence", "great", "think", "say", "help", "low", "line", "differ", "turn", "cause", "much", "mean", "before", "move", "right", "boy", "old", "too", "same", "tell", "does", "set", "three", "want", "air", "well", "also", "play", "small", "end", "put", "home", "read", "hand", "port", "large", "spell", "add"]
+_WORDS = (
+    "the of and to in is that it was for on are as with his they at be this have from or had by "
+    "hot word but what some we can out other were all there when up use your how said an each she "
+    "which do their time if will way about many then them write would like so these her long make "
+    "thing see him two has look more day could go come did number sound no most people my over "
+    "know water than call first who may down side been now find any new work part take get place "
+    "made live where after back little only round man year came show every good me give our under "
+    "name very through just form sentence great think say help low line differ turn cause much "
+    "mean before move right boy old too same tell does set three want air well also play small "
+    "end put home read hand port large spell add "
+).split()
 _HAN = (
     "数据处理系统可以在任何时候停止并且继续运行文本清洗过滤去重语言模型训练语料质量很重要我们需要更多的例子"
 )

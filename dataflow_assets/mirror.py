@@ -69,13 +69,15 @@ def repair_mirror(
     """Reports every committed batch that Dagster does not know; returns how many there were.
 
     They differ after a kill between record and event, with another DAGSTER_HOME, or when the root
-    was copied from another machine; and where a launch from the UI failed, Dagster calls failed what
+    was copied from another machine; when the command has read the source, which it does without a run
+    of Dagster; and where a launch from the UI failed, Dagster calls failed what
     is committed. Batches that were committed after `interrupted_since`, when a
     run began that died, are reported whatever Dagster knows.
     """
     repaired = 0
     source = asset_key(work.pipeline, SOURCE)
-    if instance.get_latest_materialization_event(source) is None:
+    known = instance.get_latest_materialization_event(source)
+    if known is None or known.timestamp < work.layout.manifest_file.stat().st_mtime:
         tags = {CODE_VERSION_TAG: manifest.settings}
         instance.report_runless_asset_event(_whole_event(source, work.folder_of(SOURCE), manifest, tags))
         repaired += 1
@@ -149,7 +151,7 @@ def _whole_event(
 ) -> dg.AssetMaterialization:
     totals = Totals()
     for record in _records(folder, manifest.batches).values():
-        totals.add(Committed(record, folder, reused=True))
+        totals.add(Committed(record, folder, reused=False))
     return dg.AssetMaterialization(key, metadata=totals.metadata(), tags=tags)
 
 

@@ -82,7 +82,7 @@ def _check_json(operator: Operator, rows: pa.Table, outcome: Outcome, where: str
         row_ids, texts = outcome.kept[ROW_ID].to_pylist(), outcome.kept[name].to_pylist()
         for row_id, text in zip(row_ids, texts, strict=True):
             try:
-                json_value(text or "null")
+                json_value("null" if text is None else text)
             except ValueError as error:
                 raise ConservationError(
                     f"{where}: operator {operator.name!r} wrote {text!r:.100} into the JSON column {name!r} "
