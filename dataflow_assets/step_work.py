@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import orjson
@@ -168,6 +168,11 @@ class StepWork:
     workers: int | None = None
     chunk_rows: int | None = None
 
+    @cached_property
+    def code_version(self) -> str:
+        """The hash of what the operator does."""
+        return operator_fingerprint(self.operator)
+
     @property
     def threads(self) -> int:
         """How many batches are in hand at a time."""
@@ -176,7 +181,7 @@ class StepWork:
     def fingerprint(self, key: str, handed: Handed = NOTHING_HANDED) -> str:
         """What the committed batch would be made of. Raises MissingBatch where a parent lacks it."""
         parts = [
-            operator_fingerprint(self.operator),
+            self.code_version,
             list(self.input.hashes(key, handed).values()),
             self.input.columns,
         ]
@@ -372,8 +377,9 @@ class StateWork:
 
     def _summary_fingerprint(self, key: str, handed: Handed) -> str:
         source = self.work.input
-        base = operator_fingerprint(self.operator)
-        return hash_of([base, "summary", list(source.hashes(key, handed).values()), source.columns])
+        return hash_of(
+            [self.work.code_version, "summary", list(source.hashes(key, handed).values()), source.columns]
+        )
 
     def _summarize(self, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
@@ -385,7 +391,7 @@ class StateWork:
     def _fingerprint(self) -> str:
         """What the verdicts are made of: all summaries in order."""
         hashes = [_committed(self.work.name, self.work.summaries, key).content_hash for key in self.keys]
-        return hash_of([operator_fingerprint(self.operator), "verdict", list(self.keys), hashes])
+        return hash_of([self.work.code_version, "verdict", list(self.keys), hashes])
 
     def _decided(self, fingerprint: str) -> bool:
         records = map(self.work.verdicts.record, self.keys)

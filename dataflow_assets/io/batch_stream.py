@@ -1,7 +1,6 @@
 """The lazy stream of one step's batches, and the loop that pulls it and commits batch by batch."""
 
 import contextlib
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -173,8 +172,8 @@ def _content_hash(ready: Ready) -> str:
 
 def as_wanted(folder: StepFolder, record: CommitRecord) -> Ready:
     """The record where its batch is stored as `folder` stores batches, else the order to move it."""
-    wanted = os.path.relpath(folder.file_of(record.batch), folder.path)
-    return record if record.files["kept"].name == wanted else ToTranscode(record)
+    in_place = record.files["kept"].name == folder.name_of(record.batch)
+    return record if in_place else ToTranscode(record)
 
 
 def commit_in_order(

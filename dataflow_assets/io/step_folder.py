@@ -61,14 +61,18 @@ class StepFolder:
     whole: bool = False
     allow_pickle: bool = False
 
-    def file_of(self, key: str, part: str = "kept") -> Path:
-        """Where a part of a batch is stored."""
+    def name_of(self, key: str, part: str = "kept") -> str:
+        """What the file of a part of a batch is called, seen from the folder."""
         extension = EXTENSIONS[self.format]
         if part != "kept":
-            return self.path / f"_{part}" / f"{key_to_name(key)}.{extension}"
+            return f"_{part}/{key_to_name(key)}.{extension}"
         if self.whole:
-            return self.path.with_name(f"{self.path.name}.{extension}")
-        return self.path / f"{key_to_name(key)}.{extension}"
+            return f"../{self.path.name}.{extension}"
+        return f"{key_to_name(key)}.{extension}"
+
+    def file_of(self, key: str, part: str = "kept") -> Path:
+        """Where a part of a batch is stored."""
+        return Path(os.path.normpath(self.path / self.name_of(key, part)))
 
     @property
     def commits(self) -> Path:
@@ -135,9 +139,13 @@ class StepFolder:
             path = self.file_of(key, part)
             atomic.make_folder(path.parent)
             written = atomic.write_temporary(path, encode_pieces(table, self.format))
-            name = os.path.relpath(path, self.path)
             files[part] = StoredFile(
-                name, table.num_rows, written.size, written.hash, written.mtime_ns, schema_of(table)
+                self.name_of(key, part),
+                table.num_rows,
+                written.size,
+                written.hash,
+                written.mtime_ns,
+                schema_of(table),
             )
             paths[part] = path
         record = CommitRecord(
