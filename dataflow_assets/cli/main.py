@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 import click
-import pyarrow as pa
 
 from dataflow_assets.cli.console import print_error, print_line
 from dataflow_assets.cli.export_command import export
@@ -43,8 +42,6 @@ for command in (run, status, validate, list_pipelines, list_operators, sample, e
 
 def main() -> NoReturn:
     """Runs the command and ends the process with its exit code."""
-    # Arrow's own pool keeps what it once had; the peak of a run is an eighth lower without it.
-    pa.set_memory_pool(pa.system_memory_pool())
     gc.enable()
     try:
         sys.exit(group.main(standalone_mode=False) or 0)

@@ -9,6 +9,7 @@ import click
 from dataflow_assets.cli.console import pipeline_option, print_line, shown_path
 from dataflow_assets.cli.display import print_status, run_display
 from dataflow_assets.errors import PipelineBusy
+from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline_catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.status import status_of
@@ -46,8 +47,7 @@ def run(
     changed = find_pipeline(pipeline).with_changes(
         input=input_path, root=root, format=format_, batch_rows=batch_rows, workers=workers
     )
-    # Polars asks when it is first used; threads that no batch needs cost it 50 MB.
-    os.environ.setdefault("POLARS_MAX_THREADS", str(changed.workers or os.cpu_count() or 1))
+    settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
     for name in select:
         changed.step(name)

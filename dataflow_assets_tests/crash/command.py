@@ -5,14 +5,15 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 PACKAGE_ROOT = Path(__file__).parents[2]
 LIMIT_S = 240
+_LAST_WORDS_S = 10
 
 
 class Finished(NamedTuple):
@@ -36,16 +37,31 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 class Running(subprocess.Popen):
-    """A process that writes to files: a pipe would stay open as long as any child of a killed one lives."""
+    """A process whose output is read while it runs; orphans that hold its pipes keep nobody waiting."""
 
     def __init__(self, arguments: list[str], **popen: object) -> None:
-        self._files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
-        out, err = self._files
-        super().__init__(arguments, stdout=out, stderr=err, **popen)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        super().__init__(arguments, **{**popen, **pipes})  # pyright: ignore[reportArgumentType, reportCallIssue]
+        self._chunks: tuple[list[bytes], list[bytes]] = ([], [])
+        sources = zip((self.stdout, self.stderr), self._chunks, strict=True)
+        self._readers = [threading.Thread(target=_read, args=source, daemon=True) for source in sources]
+        for reader in self._readers:
+            reader.start()
 
     def texts(self) -> list[str]:
         """What it has written so far to standard output and standard error."""
-        return [os.pread(file.fileno(), 1 << 20, 0).decode() for file in self._files]
+        return [b"".join(chunks).decode() for chunks in self._chunks]
+
+    def wait_for_output(self) -> None:
+        """Waits for the end of its output, though not for orphans."""
+        for reader in self._readers:
+            reader.join(_LAST_WORDS_S)
+
+
+def _read(pipe: IO[bytes], chunks: list[bytes]) -> None:
+    with pipe:
+        while chunk := os.read(pipe.fileno(), 1 << 16):
+            chunks.append(chunk)
 
 
 def start(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> Running:
@@ -62,6 +78,7 @@ def finish(process: Running) -> Finished:
     except subprocess.TimeoutExpired:
         process.kill()
         raise AssertionError(f"still running after {LIMIT_S} s: {process.texts()}") from None
+    process.wait_for_output()
     return Finished(process.returncode, *process.texts())
 
 

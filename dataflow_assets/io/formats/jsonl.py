@@ -5,6 +5,7 @@ its line and cut out again, never parsed, so that it stays as it is. Lines in wh
 be certain are parsed one by one.
 """
 
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -33,6 +34,7 @@ from dataflow_assets.io.formats.lines import (
 
 _BLOCK_BYTES = 1 << 22
 _MAX_BLOCK_BYTES = 2**31 - 1
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAYBE_BEYOND_64_BITS = re.compile(rb"[0-9]{19}")
 
 
@@ -46,6 +48,12 @@ def objects(table: pa.Table, end: str) -> pa.Buffer:
     schema = schema_of(table)
     if not table.num_rows:
         return pa.py_buffer(b"")
+    if end == "\n" and "json" not in schema.values() and all(map(_PLAIN_NAME.fullmatch, schema)):
+        lines = io.BytesIO()
+        in_polars(table).rename(dict(zip(map(str, range(len(schema))), schema, strict=True))).write_ndjson(
+            lines
+        )
+        return pa.py_buffer(lines.getvalue())
     columns = [column.alias(name) for column, name in zip(in_polars(table), schema, strict=True)]
     parts = [pl.lit("{")]
     for is_json, run in groupby(columns, lambda column: schema[column.name] == "json"):
