@@ -14,7 +14,7 @@ _WORDS = (
     "name very through just form sentence great think say help low line differ turn cause much "
     "mean before move right boy old too same tell does set three want air well also play small "
     "end put home read hand port large spell add "
-).split()
+).split()  # noqa: SIM905
 _HAN = (
     "数据处理系统可以在任何时候停止并且继续运行文本清洗过滤去重语言模型训练语料质量很重要我们需要更多的例子"
 )

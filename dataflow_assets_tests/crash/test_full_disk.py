@@ -19,7 +19,7 @@ def said_so(ended: Finished, folder: Path) -> None:
     """Asserts that the run ended as failed, and that its message names a file of the folder."""
     assert (ended.code, ended.is_clean) == (1, True), ended
     last_line = ended.err.splitlines()[-1]
-    assert last_line.startswith("error: ") and str(folder) in last_line, ended
+    assert "error: " in last_line and str(folder) in last_line, ended
 
 
 def goes_on(folder: Path, undisturbed: Path) -> None:
