@@ -21,7 +21,7 @@ from benchmarks.corpus import write_corpus
 from benchmarks.processes import cost_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.home import open_instance
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.run import run_pipeline
 

@@ -8,7 +8,7 @@ from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.automation import daily_schedule, read_source_job, watch_sensor
 from dataflow_assets.io.step_files import StepFilesIOManager
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline_catalog import catalog
+from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, ROOT_VARIABLE, PipelineWork
 
 

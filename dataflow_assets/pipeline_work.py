@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 
 from dataflow_assets.batch import Schema
-from dataflow_assets.column_check import check_columns, join_plan
 from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.sources.discovery import discover
 from dataflow_assets.sources.ingest import SourceIngest, final_schema, read_manifest, source_is_current
 from dataflow_assets.sources.manifest import Manifest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets_tests import pipeline_operators as pipeline_operators
 
 HEAD = "name: four\nsource: {path: in.jsonl}\n"

@@ -3,9 +3,9 @@
 import pytest
 
 from dataflow_assets.batch import Schema
-from dataflow_assets.column_check import check_columns, join_plan
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests import pipeline_operators as pipeline_operators
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline, Step
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.pipeline_files import HEAD, STEP, load, mistakes
 
@@ -169,6 +169,6 @@ def test_a_module_that_exits_when_it_is_imported_is_a_mistake(tmp_path):
 
 def test_nothing_heavy_is_imported():
     heavy = "{'dagster', 'pandas', 'torch', 'ray', 'datasets'}"
-    code = f"import sys, dataflow_assets.pipeline_catalog; print({heavy} & set(sys.modules))"
+    code = f"import sys, dataflow_assets.pipeline.catalog; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataflow_assets.column_check import check_columns
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline.columns import check_columns
 from dataflow_assets_tests.pipeline_files import load
 
 settings.register_profile("files", suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.batch import rows_of, table_of
-from dataflow_assets.column_check import check_columns
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.pipeline.columns import check_columns
 from dataflow_assets_tests.pipeline_files import load, mistakes
 
 CASE = Path(__file__).parent / "cases" / "40_config_mistakes"

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from dataflow_assets import pipeline_catalog
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline, Step
-from dataflow_assets.pipeline_catalog import catalog, find_pipeline, register_pipeline
+from dataflow_assets.pipeline import catalog as catalog_module
+from dataflow_assets.pipeline.catalog import catalog, find_pipeline, register_pipeline
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.pipeline_files import STEP
 
 
 @pytest.fixture(autouse=True)
 def _no_other_pipelines(monkeypatch):
-    monkeypatch.setattr(pipeline_catalog, "_registered", {})
+    monkeypatch.setattr(catalog_module, "_registered", {})
     monkeypatch.delenv("DATAFLOW_PIPELINES", raising=False)
 
 

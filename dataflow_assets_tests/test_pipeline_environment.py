@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from dataflow_assets.pipeline_environment import BadReference, Environment, EnvironmentText, redacted
+from dataflow_assets.pipeline.environment import BadReference, Environment, EnvironmentText, redacted
 from dataflow_assets_tests.pipeline_files import HEAD, STEP, load, mistakes
 
 CHUNK = "steps:\n- {name: a, type: made_chunk, params: {chunk_size: %s}}\n"

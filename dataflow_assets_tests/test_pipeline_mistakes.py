@@ -6,8 +6,8 @@ import os
 import pytest
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.pipeline_file import MAX_FILE_BYTES, load_pipeline
-from dataflow_assets.pipeline_text import MAX_DEPTH, MAX_NODES
+from dataflow_assets.pipeline.file import MAX_FILE_BYTES, load_pipeline
+from dataflow_assets.pipeline.text import MAX_DEPTH, MAX_NODES
 from dataflow_assets_tests.pipeline_files import HEAD, STEP, load, mistakes
 
 TWO = HEAD + "steps:\n  - {name: a, type: made_suffix}\n"

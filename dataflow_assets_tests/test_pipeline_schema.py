@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from dataflow_assets.pipeline_schema import json_schema
+from dataflow_assets.pipeline.schema import json_schema
 from dataflow_assets_tests import pipeline_operators as pipeline_operators
 
 GOOD = {

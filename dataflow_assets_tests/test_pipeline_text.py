@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow_assets import pipeline_text
-from dataflow_assets.pipeline_text import Node, Unreadable, read_text
+from dataflow_assets.pipeline import text as text_module
+from dataflow_assets.pipeline.text import Node, Unreadable, read_text
 
 STAYS_TEXT = ["yes", "No", "on", "OFF", "y", "0123", "007", "-01", "0x1F", "0o17", "0b1", "1_000", "12:30:45"]
 STAYS_TEXT += [
@@ -95,7 +95,7 @@ def test_the_line_of_a_json_value_is_that_of_its_key():
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
 def test_both_parsers_of_pyyaml_give_the_same(loader, monkeypatch):
-    monkeypatch.setattr(pipeline_text, "_LOADER", loader)
+    monkeypatch.setattr(text_module, "_LOADER", loader)
     assert _plain("a: 0123\nb: [yes, 1e-4, '5', ~]\nc: &x {d: e}\nf: *x") == {
         "a": "0123",
         "b": ["yes", 1e-4, "5", None],
@@ -109,6 +109,6 @@ def test_both_parsers_of_pyyaml_give_the_same(loader, monkeypatch):
     "text", ["a:\n\t- b", "a: !x 1", "a: *y", "a: [", "---\na\n---\nb", "[" * 99, '"\\U00110000"']
 )
 def test_both_parsers_of_pyyaml_refuse_the_same(loader, text, monkeypatch):
-    monkeypatch.setattr(pipeline_text, "_LOADER", loader)
+    monkeypatch.setattr(text_module, "_LOADER", loader)
     with pytest.raises(Unreadable):
         read_text(text, "yaml")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dataflow_assets.io.preview import visible
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline_catalog import find_pipeline
+from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 
 _PLAIN_WIDTH = 140

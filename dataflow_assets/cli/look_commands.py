@@ -14,8 +14,8 @@ from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import find_operator, operators
-from dataflow_assets.pipeline_catalog import catalog
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.catalog import catalog
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.status import status_of
 

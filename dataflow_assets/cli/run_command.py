@@ -10,7 +10,7 @@ from dataflow_assets.cli.console import pipeline_option, print_line, shown_path
 from dataflow_assets.cli.display import print_status, run_display
 from dataflow_assets.errors import PipelineBusy
 from dataflow_assets.memory import settle_memory
-from dataflow_assets.pipeline_catalog import find_pipeline
+from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.status import status_of
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from dataflow_assets.home import SETTINGS, default_settings
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.dagster_side.row_functions import GATES
 from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline, write_rows

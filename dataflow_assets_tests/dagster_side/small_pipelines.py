@@ -13,7 +13,7 @@ from dagster._core.storage.partition_status_cache import get_and_update_asset_st
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.io.step_files import StepFilesIOManager
 from dataflow_assets.mirror import asset_key
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import RANGE_END, RANGE_START
 from dataflow_assets.run import run_pipeline

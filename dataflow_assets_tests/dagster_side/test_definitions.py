@@ -8,8 +8,8 @@ import pytest
 
 from dataflow_assets.definitions import definitions_of
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.pipeline_catalog import catalog
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.catalog import catalog
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline
 from dataflow_assets_tests.dagster_side.subprocesses import with_package_path
 

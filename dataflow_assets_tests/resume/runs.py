@@ -5,7 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from dataflow_assets.pipeline_file import load_pipeline
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.progress import BatchDone, listening
 from dataflow_assets.run import run_pipeline

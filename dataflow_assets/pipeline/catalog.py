@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline_file import SUFFIXES, load_pipeline
-from dataflow_assets.pipeline_problems import listed, near_names, printable, shown
+from dataflow_assets.pipeline.file import SUFFIXES, load_pipeline
+from dataflow_assets.pipeline.problems import listed, near_names, printable, shown
 
 FOLDERS_VARIABLE = "DATAFLOW_PIPELINES"
 

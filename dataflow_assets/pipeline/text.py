@@ -16,7 +16,7 @@ from typing import Literal
 
 import yaml
 
-from dataflow_assets.pipeline_problems import Path, Problem, shown
+from dataflow_assets.pipeline.problems import Path, Problem, shown
 
 MAX_NODES = 10_000
 MAX_DEPTH = 50

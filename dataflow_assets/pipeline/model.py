@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_valida
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator
-from dataflow_assets.pipeline_environment import redacted
-from dataflow_assets.pipeline_graph import SOURCE, children_of, parents_of, topological
-from dataflow_assets.pipeline_problems import Problem, listed, near_names, printable, shortened, shown
-from dataflow_assets.pipeline_step import (
+from dataflow_assets.pipeline.environment import redacted
+from dataflow_assets.pipeline.graph import SOURCE, children_of, parents_of, topological
+from dataflow_assets.pipeline.problems import Problem, listed, near_names, printable, shortened, shown
+from dataflow_assets.pipeline.step import (
     MODEL_CONFIG,
     FolderName,
     Step,

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator, find_operator
-from dataflow_assets.pipeline_environment import redacted, typed_by_field
-from dataflow_assets.pipeline_graph import SOURCE, graph_problems
-from dataflow_assets.pipeline_problems import (
+from dataflow_assets.pipeline.environment import redacted, typed_by_field
+from dataflow_assets.pipeline.graph import SOURCE, graph_problems
+from dataflow_assets.pipeline.problems import (
     Path,
     Problem,
     printable,

@@ -13,8 +13,8 @@ from dataflow_assets.batch import ROW_ID, ColumnType, Schema
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, Operator
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline_graph import SOURCE
-from dataflow_assets.pipeline_problems import listed, near_names, printable, shortened, shown
+from dataflow_assets.pipeline.graph import SOURCE
+from dataflow_assets.pipeline.problems import listed, near_names, printable, shortened, shown
 
 JoinColumns = dict[str, str]
 _PROBE = "\0any other column"

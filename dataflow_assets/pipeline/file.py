@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.pipeline import Origin, Pipeline, problem_lines
-from dataflow_assets.pipeline_environment import BadReference, Environment
-from dataflow_assets.pipeline_problems import Path as Place
-from dataflow_assets.pipeline_problems import Problem, printable, shown
-from dataflow_assets.pipeline_text import Node, Unreadable, read_text
+from dataflow_assets.pipeline.environment import BadReference, Environment
+from dataflow_assets.pipeline.model import Origin, Pipeline, problem_lines
+from dataflow_assets.pipeline.problems import Path as Place
+from dataflow_assets.pipeline.problems import Problem, printable, shown
+from dataflow_assets.pipeline.text import Node, Unreadable, read_text
 
 SUFFIXES: Mapping[str, Literal["yaml", "json"]] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 MAX_FILE_BYTES = 2**20

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from dataflow_assets.pipeline_problems import Path
-from dataflow_assets.pipeline_text import typed
+from dataflow_assets.pipeline.problems import Path
+from dataflow_assets.pipeline.text import typed
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\})?")
 _TYPED_ERRORS = {"int_type", "float_type", "bool_type"}

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from dataflow_assets.pipeline_problems import Problem, listed, near_names, shown
+from dataflow_assets.pipeline.problems import Problem, listed, near_names, shown
 
 SOURCE = "source"
 
