@@ -227,6 +227,20 @@ def _converted(table: pa.Table, name: str, kind: ColumnType) -> pa.ChunkedArray 
         ) from error
 
 
+def packed(table: pa.Table) -> bytes:
+    """The table as one Arrow IPC stream, without the rest of the buffers that it is a slice of."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """The table that was packed."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
 def content_hash(table: pa.Table) -> str:
     """A 128-bit hash of the rows: column names, types and values in order.
 

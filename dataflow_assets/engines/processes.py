@@ -12,7 +12,7 @@ from multiprocessing import get_context, parent_process
 import pyarrow as pa
 from pydantic import BaseModel
 
-from dataflow_assets.batch import arrow_schema, schema_of
+from dataflow_assets.batch import arrow_schema, packed, schema_of, unpacked
 from dataflow_assets.engines.engine import joined_outcomes
 from dataflow_assets.errors import WorkerDied
 from dataflow_assets.operators.operator import Operator, Outcome, RowErrors, RowOperator
@@ -131,7 +131,7 @@ def _end_with_parent() -> None:
 
 def _submit(pool: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> "Future[_Wire]":
     try:
-        return pool.submit(_work, spec, _packed(chunk))
+        return pool.submit(_work, spec, packed(chunk))
     except BrokenProcessPool as error:
         broken: Future[_Wire] = Future()
         broken.set_exception(error)
@@ -139,8 +139,8 @@ def _submit(pool: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> 
 
 
 def _work(spec: _OperatorSpec, data: bytes) -> _Wire:
-    outcome = _operator(*spec).apply(_unpacked(data))
-    return tuple(None if table is None else _packed(table) for table in outcome)
+    outcome = _operator(*spec).apply(unpacked(data))
+    return tuple(None if table is None else packed(table) for table in outcome)
 
 
 _built: dict[tuple[type[Operator], str], RowOperator] = {}
@@ -155,18 +155,6 @@ def _operator(kind: type[Operator], params: BaseModel) -> RowOperator:
 
 
 def _from_wire(wire: _Wire) -> Outcome:
-    kept, rejected, failed = (None if data is None else _unpacked(data) for data in wire)
+    kept, rejected, failed = (None if data is None else unpacked(data) for data in wire)
     assert kept is not None
     return Outcome(kept, rejected, failed)
-
-
-def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    return sink.getvalue().to_pybytes()
-
-
-def _unpacked(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.step_folder import Origin, Prepared, StepFolder
@@ -68,14 +69,19 @@ NOTHING_HANDED: Handed = {}
 
 
 class Ahead:
-    """The batches that this process committed for later steps ahead of their turn, with their first rows."""
+    """The batches that this process committed for later steps ahead of their turn, with their first rows.
+
+    The rows are kept as bytes of the thread that commits: a small Arrow buffer that lives long, among
+    the big ones of a batch, would keep the allocator from using that memory again.
+    """
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[str, str], pa.Table | None] = {}
+        self._heads: dict[tuple[str, str], bytes | None] = {}
 
     def add(self, committed: Committed) -> None:
         """Notes a batch that was made for a later step."""
-        self._heads[str(committed.folder.path), committed.record.batch] = committed.head
+        head = None if committed.head is None else packed(committed.head)
+        self._heads[str(committed.folder.path), committed.record.batch] = head
 
     def holds(self, folder: StepFolder, key: str) -> bool:
         """Whether the batch was made ahead and its step had no turn since."""
@@ -86,7 +92,8 @@ class Ahead:
         place = (str(committed.folder.path), committed.record.batch)
         if place not in self._heads:
             return committed
-        return committed._replace(reused=False, head=self._heads.pop(place))
+        head = self._heads.pop(place)
+        return committed._replace(reused=False, head=None if head is None else unpacked(head))
 
 
 @dataclass(frozen=True)
