@@ -341,6 +341,8 @@ class StateWork:
         fingerprint = self._fingerprint()
         if self.reuse and self._decided(fingerprint):
             return
+        # The decision is the one thing that grows with all rows: first give back what batches used.
+        pa.default_memory_pool().release_unused()
         verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
         tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
         for _verdict in commit_in_order(alone(self.work.verdicts, tasks), 1, stop):

@@ -19,6 +19,7 @@ from dataflow_assets.operators.operator import (
 )
 from dataflow_assets.operators.registry import register
 
+_COMPARED_ROWS = 1 << 18
 DUPLICATE_OF = "duplicate_of"
 _SUMMARY: Schema = {ROW_ID: "string", "hash_high": "int64", "hash_low": "int64"}
 _VERDICT: Schema = {"row": "int64", DUPLICATE_OF: "string"}
@@ -151,7 +152,10 @@ def _repeats(high: np.ndarray, low: np.ndarray, present: np.ndarray) -> tuple[np
     """The ordinals of all rows that repeat an earlier one, ascending, and the ordinals of the first."""
     order = np.lexsort((low, high))
     same = np.zeros(len(order), bool)
-    same[1:] = (high[order[1:]] == high[order[:-1]]) & (low[order[1:]] == low[order[:-1]])
+    for begin in range(1, len(order), _COMPARED_ROWS):  # in pieces, for each makes four copies
+        end = min(begin + _COMPARED_ROWS, len(order))
+        this, before = order[begin:end], order[begin - 1 : end - 1]
+        same[begin:end] = (high[this] == high[before]) & (low[this] == low[before])
     places = np.flatnonzero(same & present[order])
     starts = np.flatnonzero(~same)
     group = starts[np.searchsorted(starts, places, side="right") - 1]
