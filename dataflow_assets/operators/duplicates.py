@@ -167,19 +167,26 @@ def _repeats(high: np.ndarray, low: np.ndarray, present: np.ndarray) -> tuple[np
 def _verdicts(
     summaries: Summaries, batches: list[tuple[str, int]], repeats: np.ndarray, firsts: np.ndarray
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Goes through the summaries again, for the ids of the rows that are repeated and no others.
-
-    A first row comes before its repeats, so its id is known when a batch needs it.
-    """
+    """The verdict on each batch, from the ids of the rows that are repeated and no others."""
     needed = np.unique(firsts)
-    ids = pa.chunked_array([], pa.large_string())
+    ids = _ids_of(summaries, needed)
     begin = 0
-    for (key, rows), (_, summary) in zip(batches, summaries, strict=True):
+    for key, rows in batches:
         end = begin + rows
-        here = needed[slice(*np.searchsorted(needed, (begin, end)))] - begin
-        ids = pa.chunked_array([*ids.chunks, *summary[ROW_ID].take(pa.array(here)).chunks], pa.large_string())
         mine = slice(*np.searchsorted(repeats, (begin, end)))
         originals = ids.take(pa.array(np.searchsorted(needed, firsts[mine])))
         columns = [pa.array(repeats[mine] - begin, pa.int64()), originals]
         yield key, pa.Table.from_arrays(columns, schema=arrow_schema(_VERDICT))
         begin = end
+
+
+def _ids_of(summaries: Summaries, needed: np.ndarray) -> pa.Array:
+    """The `row_id` of the rows with these ordinals, which ascend; goes through the summaries again."""
+    chunks: list[pa.Array] = [pa.array([], pa.large_string())]
+    begin = 0
+    for _, summary in summaries:
+        end = begin + summary.num_rows
+        here = needed[slice(*np.searchsorted(needed, (begin, end)))] - begin
+        chunks += summary[ROW_ID].take(pa.array(here)).chunks
+        begin = end
+    return pa.concat_arrays(chunks)
