@@ -21,11 +21,13 @@ ALL = {"lower", "tidy", "unique_state", "unique"}
 
 @register
 class LosesRows(RowOperator):
-    """Breaks the law on every batch."""
+    """Breaks the law on every batch, and counts them."""
 
     name = "loses_rows_when_handed_over"
+    batches = 0
 
     def apply(self, table):
+        LosesRows.batches += 1
         return Outcome(table.slice(0, 0))
 
 
@@ -82,9 +84,11 @@ def test_what_was_handed_over_is_what_the_files_would_have_given(tmp_path):
         assert (ours.fingerprint, ours.content_hash) == (theirs.fingerprint, theirs.content_hash)
 
 
-def test_a_follower_that_fails_leaves_the_step_before_it_whole(tmp_path):
+def test_a_follower_that_fails_is_tried_once_and_leaves_the_step_before_it_whole(tmp_path):
     loses = {"name": "loses", "type": LosesRows.name}
-    work = _read(tmp_path, LOWER, loses)
+    work = PipelineWork(_read(tmp_path, LOWER, loses).pipeline.with_changes(workers=1))
+    LosesRows.batches = 0
     assert _made(work, "lower", {"lower", "loses"}) == [True, True, True]
+    assert LosesRows.batches == 1
     with pytest.raises(ConservationError):
         _made(work, "loses", {"lower", "loses"})

@@ -77,6 +77,15 @@ class Ahead:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], bytes | None] = {}
+        self._given_up: set[str] = set()
+
+    def give_up(self, name: str) -> None:
+        """Notes that a step failed ahead of its turn: its other batches, too, wait for their turn."""
+        self._given_up.add(name)
+
+    def gave_up(self, name: str) -> bool:
+        """Whether the step failed ahead of its turn."""
+        return name in self._given_up
 
     def add(self, committed: Committed) -> None:
         """Notes a batch that was made for a later step."""
@@ -107,8 +116,8 @@ class BatchStream:
     `parents` are the names of the steps whose rows it reads. `followers` are streams of later
     steps, in order, whose batches are made right after this one's from the rows in memory, so that
     they are not read from the file again. They are committed after it and noted in `ahead`; their
-    own step then finds them there. A follower that fails is left to its own step, which raises the
-    error.
+    own step then finds them there. A follower that fails once is left to its own step, which raises
+    the error: no further batch of it is tried, or paid for, ahead.
     """
 
     name: str
@@ -136,9 +145,12 @@ class BatchStream:
         made = Made(self.folder, ready)
         handed = {self.name: HandedOver(_content_hash(ready), table)}
         for place, follower in enumerate(self.followers):
+            if self.ahead.gave_up(follower.name):
+                break
             try:
                 later, table = follower._ready(key, handed)
             except Exception:  # noqa: BLE001  its own step raises it
+                self.ahead.give_up(follower.name)
                 break
             made.followers.append((follower.folder, later))
             handed[follower.name] = HandedOver(_content_hash(later), table)

@@ -171,10 +171,6 @@ def _read_block(
     return True
 
 
-def _is_blank(fields: list[str]) -> bool:
-    return len(fields) < 2 and not "".join(fields).strip()
-
-
 def _strings(values: tuple[str, ...]) -> tuple[pa.Array, ColumnType | None]:
     return (pa.array(values, pa.large_string()), "string") if values else (pa.nulls(0), None)
 
