@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.control import StopFlag, held_signals, pipeline_lock
 from dataflow_assets.errors import DataflowError, RunError, Stopped
+from dataflow_assets.event_log import kept_connections
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS, StepFilesIOManager
@@ -30,8 +31,11 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     signal. Running it again goes on from the last committed batch.
     """
     steps = _selected(work, select)
-    broken_home = dagster_errors(instance.root_directory, dg.DagsterInvalidInvocationError)
-    with pipeline_lock(work.layout.folder) as interrupted_since, broken_home, held_signals() as stop:
+    with contextlib.ExitStack() as stack:
+        interrupted_since = stack.enter_context(pipeline_lock(work.layout.folder))
+        stack.enter_context(dagster_errors(instance.root_directory, dg.DagsterInvalidInvocationError))
+        stack.enter_context(kept_connections(instance))
+        stop = stack.enter_context(held_signals())
         remove_leftovers(work.layout.folder)
         if not work.source_is_current():
             work.check_source_columns()
