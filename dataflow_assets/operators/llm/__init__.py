@@ -1,0 +1,1 @@
+"""Operators that ask a model about each row."""

@@ -1,0 +1,1 @@
+"""Asking models: calls and answers, servings, the client with its limits, the ledger, the budget."""
