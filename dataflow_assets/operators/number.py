@@ -1,0 +1,80 @@
+"""Filters rows by a number."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, model_validator
+
+from dataflow_assets.batch import column_type
+from dataflow_assets.errors import MissingValue, WrongType
+from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
+from dataflow_assets.operators.registry import register
+
+
+class _FilterNumberParams(Params):
+    column: str = Field(min_length=1, description="A column of numbers.")
+    min: float | None = Field(None, description="The least that stays.")
+    max: float | None = Field(None, description="The most that stays.")
+
+    @model_validator(mode="after")
+    def _bounds_make_sense(self) -> "_FilterNumberParams":
+        if self.min is None and self.max is None:
+            raise ValueError("give min or max")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}: no row could pass")
+        return self
+
+
+@register
+class FilterNumber(RowOperator):
+    """Keeps the rows whose number is within bounds; bounds belong to the range.
+
+    Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (int64 or
+    float64). Rejected rows have the reason `too_low` or `too_high`. A null fails its row as
+    MissingValue, NaN and a column of another type as WrongType.
+
+    Example:
+        - {name: good, type: filter_number, params: {column: score_total, min: 7}}
+    """
+
+    name = "filter_number"
+    releases_gil = True
+    Params = _FilterNumberParams
+    params: _FilterNumberParams
+
+    def reads(self) -> list[str]:
+        """The column of numbers."""
+        return [self.params.column]
+
+    def apply(self, table: pa.Table) -> Outcome:
+        """Keeps the rows without a reason, in order."""
+        name = self.params.column
+        kind = column_type(table.schema.field(name))
+        if kind not in ("int64", "float64"):
+            error = WrongType(f"wrong type: column {name!r} is {kind}, expected int64 or float64")
+            everywhere = RowErrors(list(range(len(table))), [error] * len(table))
+            return split_by_reason(table, pa.nulls(len(table), pa.large_string()), everywhere)
+        numbers = pc.cast(table[name], pa.float64())
+        return split_by_reason(table, self._reasons(numbers), _unusable(name, numbers))
+
+    def _reasons(self, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+        none = pa.scalar(None, pa.large_string())
+        reasons = pa.chunked_array([pa.nulls(len(numbers), pa.large_string())])
+        for bound, outside, reason in (
+            (self.params.max, pc.greater, "too_high"),
+            (self.params.min, pc.less, "too_low"),
+        ):
+            if bound is not None:
+                mask = pc.fill_null(outside(numbers, bound), False)
+                reasons = pc.if_else(mask, pa.scalar(reason, none.type), reasons)
+        return reasons
+
+
+def _unusable(name: str, numbers: pa.ChunkedArray) -> RowErrors:
+    errors = RowErrors.none()
+    bad = pc.or_(numbers.is_null(), pc.fill_null(numbers.is_nan(), False))
+    for position in pc.indices_nonzero(bad).to_pylist():
+        if numbers[position].as_py() is None:
+            errors.add(position, MissingValue(f"missing {name}: the row has no value in column {name!r}"))
+        else:
+            errors.add(position, WrongType(f"wrong type: column {name!r} holds NaN, expected a number"))
+    return errors

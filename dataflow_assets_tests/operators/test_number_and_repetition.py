@@ -1,0 +1,63 @@
+"""`filter_number` and `filter_ngram_repetition`."""
+
+import math
+
+import pytest
+
+from dataflow_assets.batch import ColumnType, table_of
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.ngram_repetition import FilterNgramRepetition, repeated_share
+from dataflow_assets.operators.number import FilterNumber
+from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.operators.registry import build_operator
+
+
+def filtered(values: list, kind: ColumnType, **bounds: float) -> Outcome:
+    operator = build_operator("filter_number", {"column": "score", **bounds})
+    assert isinstance(operator, FilterNumber)
+    ids = [f"r:{number}" for number in range(len(values))]
+    return operator.apply(table_of({"row_id": ids, "score": values}, {"row_id": "string", "score": kind}))
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64"])
+def test_bounds_belong_to_the_range(kind: ColumnType) -> None:
+    outcome = filtered([6, 7, 9, 10], kind, min=7, max=9)
+    assert outcome.kept["score"].to_pylist() == [7, 9]
+    assert outcome.rejected is not None
+    assert outcome.rejected["reject_reason"].to_pylist() == ["too_low", "too_high"]
+
+
+def test_what_is_no_number_fails_its_row() -> None:
+    outcome = filtered([1.0, None, math.nan], "float64", min=0)
+    assert outcome.failed is not None
+    assert outcome.failed["error_class"].to_pylist() == ["MissingValue", "WrongType"]
+    assert filtered(["1", "2"], "string", min=0).kept.num_rows == 0
+
+
+@pytest.mark.parametrize("bounds", [{}, {"min": 2, "max": 1}])
+def test_bounds_that_make_no_sense_are_refused(bounds: dict) -> None:
+    with pytest.raises(ConfigError, match="min"):
+        build_operator("filter_number", {"column": "score", **bounds})
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("", 0.0),
+        ("a b", 0.0),
+        ("a b c d e", 0.0),
+        ("one two three one two three", 0.25),
+        ("Yes yes YES yes", 0.5),
+        ("好好好好", 0.5),
+        ("今天天气好今天天气好", 0.375),
+    ],
+)
+def test_the_share_of_trigrams_that_come_again(text: str, share: float) -> None:
+    assert repeated_share(text, 3) == share
+
+
+def test_texts_that_go_in_circles_are_rejected() -> None:
+    operator = build_operator("filter_ngram_repetition", {"n": 3, "max_share": 0.3})
+    assert isinstance(operator, FilterNgramRepetition)
+    assert operator.reason("so it is " * 9) == "repeated_ngrams"
+    assert operator.reason("The sheep stand on the hill and look at the sea.") is None

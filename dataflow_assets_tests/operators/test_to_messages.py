@@ -1,0 +1,51 @@
+"""`to_messages` writes the three forms that training takes."""
+
+import pytest
+
+from dataflow_assets.batch import rows_of, table_of
+from dataflow_assets.engines.engine import check_law
+from dataflow_assets.operators.registry import build_operator
+from dataflow_assets.operators.to_messages import ToMessages
+
+SCHEMA = {"row_id": "string", "question": "string", "answer": "string", "lang": "string"}
+ROW = {"row_id": ["q:1"], "question": ["问？"], "answer": ["答。"], "lang": ["zh"]}
+FORMS = {
+    "messages": {
+        "messages": [
+            {"role": "system", "content": "S"},
+            {"role": "user", "content": "问？"},
+            {"role": "assistant", "content": "答。"},
+        ]
+    },
+    "sharegpt": {
+        "conversations": [
+            {"from": "system", "value": "S"},
+            {"from": "human", "value": "问？"},
+            {"from": "gpt", "value": "答。"},
+        ]
+    },
+    "alpaca": {"instruction": "S\n\n问？", "input": "", "output": "答。"},
+}
+
+
+def operator(**params: object) -> ToMessages:
+    made = build_operator("to_messages", params)
+    assert isinstance(made, ToMessages)
+    return made
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_has_its_columns_and_what_is_kept(form: str) -> None:
+    table = table_of(ROW, SCHEMA)  # pyright: ignore[reportArgumentType]
+    made = operator(format=form, system="S", keep=["lang"])
+    outcome = made.apply(table)
+    check_law(made, table, outcome, "test")
+    assert rows_of(outcome.kept) == [{"row_id": "q:1", "lang": "zh", **FORMS[form]}]
+
+
+@pytest.mark.parametrize("answer", [None, "", " \n"])
+def test_a_row_without_a_text_fails(answer: str | None) -> None:
+    table = table_of({**ROW, "answer": [answer]}, SCHEMA)  # pyright: ignore[reportArgumentType]
+    outcome = operator().apply(table)
+    assert outcome.kept.num_rows == 0 and outcome.failed is not None
+    assert outcome.failed["error_class"].to_pylist() == ["MissingValue"]
