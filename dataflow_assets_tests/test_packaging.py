@@ -12,7 +12,12 @@ import pytest
 TREE = Path(__file__).parents[1]
 PACKAGE = TREE / "dataflow_assets"
 HEAVY = ("datasets", "ray", "torch", "transformers")
-MODULES = {"dotenv": "python-dotenv", "yaml": "pyyaml", "dagster_ray": "dagster-ray"}
+MODULES = {
+    "dotenv": "python-dotenv",
+    "yaml": "pyyaml",
+    "dagster_ray": "dagster-ray",
+    "json_repair": "json-repair",
+}
 
 
 def settings() -> configparser.ConfigParser:

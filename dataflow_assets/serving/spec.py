@@ -1,4 +1,4 @@
-"""What a pipeline says of its servings: which model, where, how fast, at what price."""
+"""What a pipeline says of its servings and budgets: which model, where, how fast, at what price."""
 
 from typing import Annotated, Literal
 
@@ -85,3 +85,27 @@ class ScriptedSpec(_Serving):
 ServingSpec = Annotated[
     OpenAISpec | TransformersSpec | LiteLLMSpec | ScriptedSpec, Field(discriminator="type")
 ]
+
+
+class Ceiling(BaseModel):
+    """The most that calls may cost (in the currency of the prices) and the most tokens, in and out."""
+
+    model_config = _CONFIG
+
+    max_cost: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+
+
+class BudgetSpec(Ceiling):
+    """A ceiling for all time, and one for each calendar month (UTC)."""
+
+    month: Ceiling | None = None
+
+    def ceilings(self) -> "list[tuple[Ceiling, bool]]":
+        """The ceilings that are set; True where it is for the month."""
+        both = [(self, False), (self.month, True)]
+        return [(ceiling, monthly) for ceiling, monthly in both if ceiling is not None and _is_set(ceiling)]
+
+
+def _is_set(ceiling: Ceiling) -> bool:
+    return ceiling.max_cost is not None or ceiling.max_tokens is not None

@@ -1,0 +1,260 @@
+"""Opens the ledger's database: made whole or not at all, recognised, and flushed on demand."""
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_ISREG
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from dataflow_assets.errors import ConfigError, LedgerError
+from dataflow_assets.serving.ledger_tables import ABOUT, METADATA, VERSION
+
+_BUSY_S = 60
+_CREATION_LOCK = 0x6C65646765
+_MOVE_AWAY = (
+    "put back a copy of the ledger, or move the file away: the next run begins a new one, "
+    "and asks and pays again for the answers that are lost"
+)
+
+
+def ledger_url(place: str) -> URL:
+    """The URL of a ledger: `postgresql://…`, `sqlite:///…`, or the path of a file. Raises ConfigError."""
+    if "://" not in place:
+        return file_url(Path(place))
+    try:
+        url = make_url(place)
+    except ArgumentError:
+        raise ConfigError(
+            "the ledger's URL cannot be read; expected postgresql://USER@HOST/DATABASE"
+        ) from None
+    if url.drivername == "sqlite" and url.database not in (None, "", ":memory:"):
+        return file_url(Path(str(url.database)))
+    if url.drivername.partition("+")[0] in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise ConfigError(
+        f"the ledger's URL begins with {url.drivername}://; expected a path, sqlite:///FILE, or postgresql://…"
+    )
+
+
+def file_url(path: Path) -> URL:
+    """The URL of the SQLite file at this path."""
+    return URL.create("sqlite", database=str(path.absolute()))
+
+
+class LedgerDatabase:
+    """The database of a ledger, opened; `place` names it in messages, without a password."""
+
+    def __init__(self, url: URL, create: bool) -> None:
+        self.file = Path(str(url.database)) if url.drivername == "sqlite" else None
+        self.place = str(self.file) if self.file else f"{url.host or 'localhost'}/{url.database or ''}"
+        if self.file:
+            _ensure_file(self.file, create)
+            self.engine = _sqlite_engine(self.file)
+        else:
+            self.engine = _postgres_engine(url)
+        self._folder_synced = False
+        try:
+            self._ensure_tables(create)
+        except BaseException:
+            self.engine.dispose()
+            raise
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for queries. Raises LedgerError."""
+        with database_errors(self.place, "read"), self.engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction: all of it or nothing, and it survives a kill once it is left. Raises LedgerError."""
+        with database_errors(self.place, "written"), self.engine.connect() as connection:
+            _begin(connection)
+            yield connection
+            connection.commit()
+
+    def sync(self) -> None:
+        """Flushes what was written to the disk. PostgreSQL has done that already."""
+        if self.file is None:
+            return
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                _flush(Path(f"{self.file}-wal"))
+            if not self._folder_synced:
+                _flush(self.file.parent)
+                self._folder_synced = True
+        except OSError as error:
+            raise LedgerError(
+                f"the ledger {self.place} cannot be flushed: {error.strerror}; look after the disk, then run "
+                "the same command again"
+            ) from error
+
+    def shrink(self) -> None:
+        """Gives the room of removed rows back to the file system. PostgreSQL does so by itself, in time."""
+        if self.file is None:
+            return
+        with database_errors(self.place, "made smaller"), self.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            # `execute` would take the first step alone, which frees one page.
+            driver.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self.engine.dispose()
+
+    def _ensure_tables(self, create: bool) -> None:
+        with self.reading() as connection:
+            version = _version_of(connection)
+        if version is None and create and self.file is None:
+            with self.writing() as connection:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
+                _make_tables(connection)
+            version = VERSION
+        if version is None:
+            raise LedgerError(f"{self.place} is a database, but not a ledger; {self._way_out()}")
+        if version != VERSION:
+            raise LedgerError(
+                f"the ledger {self.place} is of version {version}, expected {VERSION}: another version of "
+                f"dataflow_assets made it; use that one, or {self._way_out()}"
+            )
+
+    def _way_out(self) -> str:
+        return _MOVE_AWAY if self.file else "name another database"
+
+
+@contextlib.contextmanager
+def database_errors(place: str, done: str) -> Iterator[None]:
+    """Turns what the database raises into a LedgerError that names the place and what to do."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        cause = getattr(error, "orig", None) or error
+        reason = str(cause).strip().partition("\n")[0]
+        raise LedgerError(f"the ledger {place} cannot be {done}: {reason}; {_advice(cause)}") from error
+
+
+def _advice(cause: BaseException) -> str:
+    if isinstance(cause, sqlite3.OperationalError) and "locked" in str(cause):
+        return f"another process has held it for {_BUSY_S} s: end that one, then run the same command again"
+    if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
+        return _MOVE_AWAY
+    return "make room, give permission or bring the server back, then run the same command again"
+
+
+def _version_of(connection: Connection) -> int | None:
+    if not inspect(connection).has_table(ABOUT.name):
+        return None
+    return connection.execute(select(ABOUT.c.version)).scalar()
+
+
+def _make_tables(connection: Connection) -> None:
+    METADATA.create_all(connection)
+    if _version_of(connection) is None:
+        connection.execute(insert(ABOUT), {"version": VERSION})
+
+
+def _ensure_file(path: Path, create: bool) -> None:
+    """A SQLite file is there and is none that was emptied. Its content is SQLite's matter.
+
+    Nothing here opens the file: closing it again would free the locks that this process has on it.
+    """
+    log = Path(f"{path}-wal")
+    log_was_there = log.exists()
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        _refuse_or_create(path, log if log_was_there else None, create)
+        return
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if not S_ISREG(status.st_mode):
+        raise LedgerError(f"the ledger {path} is not a file; name another place for it")
+    if not status.st_size:
+        raise LedgerError(f"the ledger {path} is empty: something has cut it off; {_MOVE_AWAY}")
+
+
+def _refuse_or_create(path: Path, log: Path | None, create: bool) -> None:
+    if log is not None:
+        raise LedgerError(
+            f"the ledger {path} is gone, but its log {log.name} is there; put the file back, or remove the "
+            "log too: the next run then begins a new ledger"
+        )
+    if not create:
+        raise LedgerError(f"there is no ledger at {path}; a run with an LLM step makes one")
+    try:
+        _create_file(path)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: OSError) -> LedgerError:
+    return LedgerError(
+        f"the ledger {path} cannot be opened: {error.strerror}; "
+        "make room, give permission or name another place"
+    )
+
+
+def _create_file(path: Path) -> None:
+    """Makes the file elsewhere and links it: another process sees all of it or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".ledger-", dir=path.parent) as folder:
+        made = Path(folder) / "ledger"
+        with database_errors(str(path), "made"):
+            _fill_file(made)
+        _flush(made)
+        with contextlib.suppress(FileExistsError):
+            os.link(made, path)
+    _flush(path.parent)
+
+
+def _fill_file(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+    engine = _sqlite_engine(path)
+    try:
+        with engine.begin() as connection:
+            _make_tables(connection)
+    finally:
+        engine.dispose()
+
+
+def _sqlite_engine(path: Path) -> Engine:
+    engine = create_engine(file_url(path), connect_args={"timeout": _BUSY_S, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: sqlite3.Connection, record: object) -> None:
+        connection.isolation_level = None  # the driver would begin transactions by itself, and late
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    """Takes SQLite's lock for writing at once: one that reads first may be refused it later."""
+    driver = connection.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        driver.execute("BEGIN IMMEDIATE")
+
+
+def _postgres_engine(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "a ledger in PostgreSQL needs the package psycopg; pip install 'dataflow_assets[postgres]'"
+        ) from error
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
