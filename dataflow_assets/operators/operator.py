@@ -59,21 +59,33 @@ class RowErrors(NamedTuple):
         self.positions.append(position)
         self.errors.append(error)
 
+    def in_order(self) -> "RowErrors":
+        """The same errors by position."""
+        pairs = sorted(zip(*self, strict=True), key=lambda pair: pair[0])
+        return RowErrors([position for position, _ in pairs], [error for _, error in pairs])
+
     def failed_rows(self, table: pa.Table, attempts: int = 1) -> pa.Table | None:
-        """The failed rows of `table` as they came in, with the three columns that say why."""
+        """The failed rows of `table` as they came in, with the three columns that say why.
+
+        An error may carry a class of its own and the number of attempts made.
+        """
         if not self.positions:
             return None
         rows = table.take(pa.array(self.positions, pa.int64()))
         columns = {
-            "error_class": [type(error).__name__ for error in self.errors],
+            "error_class": [_class_of(error) for error in self.errors],
             "error_message": [_printable(error) for error in self.errors],
-            "attempts": [attempts] * len(self.errors),
+            "attempts": [getattr(error, "attempts", attempts) for error in self.errors],
         }
         for name, kind in FAILED_COLUMNS.items():
             rows = rows.append_column(
                 arrow_field(name, kind), pa.array(columns[name], arrow_field(name, kind).type)
             )
         return rows
+
+
+def _class_of(error: Exception) -> str:
+    return getattr(error, "error_class", None) or type(error).__name__
 
 
 def _printable(error: Exception) -> str:
@@ -367,8 +379,7 @@ def _merged(texts: _Texts, row_errors: RowErrors) -> RowErrors:
         (places[position], error)
         for position, error in zip(row_errors.positions, row_errors.errors, strict=True)
     ]
-    pairs.sort(key=lambda pair: pair[0])
-    return RowErrors([position for position, _ in pairs], [error for _, error in pairs])
+    return RowErrors([position for position, _ in pairs], [error for _, error in pairs]).in_order()
 
 
 def _scattered(values: pa.Array | pa.ChunkedArray, positions: pa.Array, length: int) -> pa.Array:

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -87,11 +88,15 @@ def import_object(path: str) -> object:
     return loaded
 
 
-def build_operator(name: str, params: Mapping[str, object]) -> Operator:
-    """An operator with checked parameters. Raises ConfigError with one line for each mistake."""
+def build_operator(name: str, params: Mapping[str, object], base_dir: Path | None = None) -> Operator:
+    """An operator with checked parameters. Raises ConfigError with one line for each mistake.
+
+    Files that the parameters name are relative to `base_dir`, by default the working folder.
+    """
     operator = find_operator(name)
     try:
-        return operator(operator.Params.model_validate(dict(params)))
+        context = {"base_dir": base_dir or Path.cwd()}
+        return operator(operator.Params.model_validate(dict(params), context=context))
     except ValidationError as error:
         raise ConfigError(_lines(name, operator, error)) from error
 

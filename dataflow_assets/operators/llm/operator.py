@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, Field
 
+from dataflow_assets.batch import Schema
 from dataflow_assets.operators.operator import Operator, Params
 from dataflow_assets.serving.calls import Answer, Call
 
@@ -29,9 +30,10 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Rejected:
-    """The row is dropped, for this reason."""
+    """The row is dropped, for this reason; `details` go beside it as JSON, in `reject_details`."""
 
     reason: str
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 Done = Mapping[str, object] | Sequence[Mapping[str, object]] | Rejected
@@ -53,16 +55,39 @@ class ServingParams(Params):
 class LLMOperator(Operator):
     """An operator that asks a model about each row; rows are independent.
 
+    `needs_max_tokens` is False where answers are no text (embeddings).
+
     Write `do`; it runs for many rows at once, so it keeps nothing in the operator. What it raises
     fails the row alone. `writes()` must name every column that `do` gives.
     """
 
     Params: ClassVar[type[BaseModel]] = ServingParams
+    model_identity: Mapping[str, object] = {}
+    needs_max_tokens: ClassVar[bool] = True
 
     @property
     def serving(self) -> str:
         """The name of the serving that it asks."""
         return cast(ServingParams, self.params).serving
+
+    def identity(self) -> Mapping[str, object]:
+        """The model that it asks, and what is always sent to it; set by the pipeline."""
+        return self.model_identity
+
+    def fingerprint_of_params(self) -> Mapping[str, object]:
+        """The parameters without the serving's name: the model decides."""
+        params = super().fingerprint_of_params()
+        return {name: value for name, value in params.items() if name != "serving"}
+
+    @property
+    def usage_column(self) -> str | None:
+        """The column that gets what the row's calls took."""
+        return cast(ServingParams, self.params).usage_column
+
+    def output_schema(self, schema: Schema) -> Schema:
+        """The columns of `writes()` and the usage column beside those that came."""
+        usage: Schema = {} if self.usage_column is None else {self.usage_column: "json"}
+        return {**super().output_schema(schema), **usage}
 
     @abstractmethod
     async def do(self, row: Mapping[str, object], ask: Ask) -> Done:
