@@ -1,28 +1,38 @@
 """A pipeline bound to its files: its source, steps and states as work that can be committed."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.failed_queue.edits import StepEdits
+from dataflow_assets.failed_queue.homes import move_edits
 from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.operators.llm.operator import DEFAULT_SERVING, LLMOperator
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
+from dataflow_assets.serving.asking import Asking, Where
+from dataflow_assets.serving.choice import environment_is_set
+from dataflow_assets.serving.prices import known_price
+from dataflow_assets.serving.spec import ServingSpec
 from dataflow_assets.sources.discovery import discover
 from dataflow_assets.sources.ingest import SourceIngest, final_schema, read_manifest, source_is_current
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.records import peek_schema
-from dataflow_assets.step_work import StateWork, StepInput, StepWork
+from dataflow_assets.step_work import StateWork, StepInput, StepWork, hash_of
 
 DEFAULT_ROOT = "dataflow_data"
 ROOT_VARIABLE = "DATAFLOW_ROOT"
 SOURCE = "source"
+LEDGER_FILE = "ledger.sqlite"
+_ROWS_OF_ALL = 10_000
 
 
 def state_name(step: str) -> str:
@@ -45,11 +55,15 @@ def root_of(pipeline: Pipeline) -> Path:
 
 @dataclass(frozen=True)
 class PipelineWork:
-    """One pipeline and its folders. With `reuse` off, what is committed is made again."""
+    """One pipeline and its folders. With `reuse` off, what is committed is made again.
+
+    `spends_as` is the `identity` of the work whose budget pays for the calls, where it is another.
+    """
 
     pipeline: Pipeline
     reuse: bool = True
     ahead: Ahead = field(default_factory=Ahead)
+    spends_as: str | None = None
 
     @cached_property
     def layout(self) -> PipelineLayout:
@@ -102,6 +116,10 @@ class PipelineWork:
         """Raises ConfigError with every column that a step reads and nobody brings."""
         check_columns(self.pipeline, schema)
 
+    def asking_there(self, servings: Mapping[str, ServingSpec]) -> "PipelineWork":
+        """The same work with these servings in place of the pipeline's own of the same names."""
+        return replace(self, pipeline=self.pipeline.with_changes(servings=servings)) if servings else self
+
     def ingest(self, finish: Callable[[Manifest], None]) -> SourceIngest:
         """The source as work; `finish` is told the manifest at the end."""
 
@@ -113,9 +131,11 @@ class PipelineWork:
         return SourceIngest(self.pipeline, self.layout, finished, self.reuse)
 
     def remove_batches_but(self, keys: set[str]) -> None:
-        """Removes batches that the source no longer has from every step."""
+        """Removes batches that the source no longer has from every step; edits go where their rows are."""
         for number in range(len(self.pipeline.steps) + 1):
-            self.layout.step(number).remove_all_but(keys)
+            folder = self.layout.step(number)
+            folder.remove_all_but(keys)
+            move_edits(StepEdits.beside(folder), self.layout.step(0), keys)
 
     def folder_of(self, name: str) -> StepFolder:
         """The folder of a step or of the source."""
@@ -135,15 +155,40 @@ class PipelineWork:
             self.layout.verdicts(number),
             step.workers or self.pipeline.workers,
             step.chunk_rows,
+            self._asking(step),
         )
+
+    def _asking(self, step: Step) -> Asking | None:
+        spec = self.pipeline.serving(step)
+        if spec is None:
+            return None
+        where = Where(self.identity, step.name)
+        rows = self.pipeline.batch_rows or _ROWS_OF_ALL
+        return Asking(spec, self.ledger, where, rows, step.budget, self.pipeline.budget)
+
+    @property
+    def identity(self) -> str:
+        """The pipeline's name and the hash of its folder: what spend and pauses are kept under."""
+        return self.spends_as or f"{self.pipeline.name}@{hash_of(str(self.layout.folder))[:12]}"
+
+    @property
+    def ledger(self) -> str:
+        """File or URL of the answers: the pipeline's own, else `ledger.sqlite` in the root."""
+        named = self.pipeline.ledger
+        if named is not None and "://" in named:
+            return named
+        return str(self.layout.root / LEDGER_FILE if named is None else self.pipeline.base_dir / named)
 
     def stream(self, step: Step, keys: Sequence[str], selected: Collection[str] = ()) -> BatchStream:
         """The batches of a step, and of the selected steps whose rows come from it alone.
 
         Those follow at once, batch by batch, from memory; so the first batches are through the
-        pipeline early, and a file is not read again by each step.
+        pipeline early, and a file is not read again by each step. A step that asks a model follows
+        nobody: it has many batches in hand. Nobody follows a step with a blocking check, for it is
+        not known whether it passes; one that is checked batch by batch follows nobody either.
         """
-        led, followers = {step.name}, []
+        followers: list[BatchStream] = []
+        led = set() if any_blocking(step.checks) else {step.name}
         for later in self._after(step):
             parents = set(self.pipeline.parents(later.name))
             if not parents <= led:
@@ -151,10 +196,13 @@ class PipelineWork:
             state = self.state(later)
             if state is not None and state_name(later.name) in selected:
                 followers.append(state.summaries(keys))
-            elif state is None and later.name in selected:
-                led.add(later.name)
+            elif state is None and later.name in selected and self._may_follow(later):
+                led |= set() if any_blocking(later.checks) else {later.name}
                 followers.append(self.step(later).stream(keys, self.reuse, ahead=self.ahead))
         return self.step(step).stream(keys, self.reuse, followers, self.ahead)
+
+    def _may_follow(self, step: Step) -> bool:
+        return self.pipeline.serving(step) is None and not any_blocking(step.checks, each="batch")
 
     def _after(self, step: Step) -> list[Step]:
         steps = self.pipeline.ordered_steps
@@ -168,3 +216,18 @@ class PipelineWork:
         if not isinstance(self.pipeline.operator(step), DatasetOperator):
             return None
         return StateWork(self.step(step), self.known_manifest().batches, self.reuse, self.ahead)
+
+
+def scripted_by_default(pipeline: Pipeline) -> bool:
+    """Whether a step is answered by the fake because nobody said which serving to ask."""
+    if DEFAULT_SERVING in pipeline.servings:
+        return False
+    asked = (pipeline.operator(step) for step in pipeline.steps)
+    names = {operator.serving for operator in asked if isinstance(operator, LLMOperator)}
+    return DEFAULT_SERVING in names and not environment_is_set()
+
+
+def unpriced_models(pipeline: Pipeline) -> list[str]:
+    """The models that steps ask and whose price nobody gave."""
+    specs = filter(None, (pipeline.serving(step) for step in pipeline.steps))
+    return sorted({spec.model for spec in specs if known_price(spec) is None})

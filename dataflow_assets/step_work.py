@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -15,9 +15,11 @@ import xxhash
 
 from dataflow_assets.batch import ROW_ID, arrow_field
 from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.calls import CallEngine
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
 from dataflow_assets.errors import MissingBatch, UnwritableValue
+from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.io.batch_stream import (
     NOTHING_HANDED,
     Ahead,
@@ -33,6 +35,7 @@ from dataflow_assets.io.batch_stream import (
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.step_folder import Origin, StepFolder
+from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import (
     REJECT_REASON,
     DatasetOperator,
@@ -41,6 +44,7 @@ from dataflow_assets.operators.operator import (
     RowErrors,
     RowOperator,
 )
+from dataflow_assets.serving.asking import Asking
 
 _WORTH_PROCESSES_S = 2.0
 
@@ -140,11 +144,16 @@ def operator_fingerprint(operator: Operator) -> str:
 
 
 def origin_of(
-    operator: Operator, fingerprint: str, rows_in: int, inputs: Mapping[str, str], started_at: float
+    operator: Operator,
+    fingerprint: str,
+    rows_in: int,
+    inputs: Mapping[str, str],
+    started_at: float,
+    usage: Mapping[str, float] = {},
 ) -> Origin:
     """Where a batch that this operator made comes from."""
     code = operator_fingerprint(operator)
-    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at)
+    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at, usage)
 
 
 def hash_of(value: object) -> str:
@@ -156,7 +165,8 @@ def hash_of(value: object) -> str:
 class StepWork:
     """One step of a pipeline, bound to its files: what it reads, its operator, how many workers.
 
-    `workers` None means the machine's cores, with processes only where they pay.
+    `workers` None means the machine's cores, with processes only where they pay. `asking` is what a
+    step of calls to a model needs.
     """
 
     name: str
@@ -167,6 +177,7 @@ class StepWork:
     verdicts: StepFolder
     workers: int | None = None
     chunk_rows: int | None = None
+    asking: Asking | None = None
 
     @cached_property
     def code_version(self) -> str:
@@ -176,10 +187,20 @@ class StepWork:
     @property
     def threads(self) -> int:
         """How many batches are in hand at a time."""
+        if self.asking is not None:
+            return self.asking.batches_in_hand
         return self.workers or os.cpu_count() or 1
 
-    def fingerprint(self, key: str, handed: Handed = NOTHING_HANDED) -> str:
-        """What the committed batch would be made of. Raises MissingBatch where a parent lacks it."""
+    @cached_property
+    def edits(self) -> StepEdits:
+        """The values that were put right by hand; they are read instead of the parents' values."""
+        return StepEdits.beside(self.folder)
+
+    def fingerprint(self, key: str, handed: Handed = NOTHING_HANDED, edits: str | None = None) -> str:
+        """What the committed batch would be made of. Raises MissingBatch where a parent lacks it.
+
+        `edits` is the hash of other edits than those that are there now.
+        """
         parts = [
             self.code_version,
             list(self.input.hashes(key, handed).values()),
@@ -187,7 +208,15 @@ class StepWork:
         ]
         if isinstance(self.operator, DatasetOperator):
             parts.append(_committed(f"{self.name}_state", self.verdicts, key).content_hash)
+        edits = self.edits.hash(key) if edits is None else edits
+        if edits:
+            parts.append(["edits", edits])
         return hash_of(parts)
+
+    def rows(self, key: str, handed: Handed = NOTHING_HANDED) -> InputRows:
+        """What the step reads of a batch, edits included. Raises MissingBatch, CorruptFile, RunError."""
+        rows = self.input.read(key, handed)
+        return rows._replace(table=self.edits.applied(key, rows.table))
 
     def is_done(self, key: str) -> bool:
         """Whether the batch is committed and made of what it would be made of now."""
@@ -209,7 +238,7 @@ class StepWork:
         ahead: Ahead | None = None,
     ) -> BatchStream:
         """The batches of these keys, lazily, and those of the steps that follow at once."""
-        engine = self._engine(len(keys))
+        engine = self.engine(len(keys), reuse)
         return BatchStream(
             self.name,
             self.folder,
@@ -219,31 +248,34 @@ class StepWork:
             self.threads,
             reuse,
             engine.close,
+            engine.begin,
             frozenset(self.input.parents),
             followers,
             ahead or Ahead(),
         )
 
-    def _engine(self, batches: int) -> Engine:
+    def engine(self, batches: int, reuse: bool = True) -> Engine | CallEngine:
+        """What runs the operator on so many batches; without `reuse` models are asked anew."""
+        if self.asking is not None:
+            asking = replace(self.asking, use_ledger=reuse)
+            return CallEngine(asking.client, asking.rows_in_hand)
         if self.threads == 1 or self.operator.releases_gil or isinstance(self.operator, DatasetOperator):
             return InlineEngine()
         processes = ProcessEngine(self.threads, self.chunk_rows)
         return processes if self.workers else _WhereItPays(processes, batches)
 
-    def _compute(self, engine: Engine, key: str, fingerprint: str, handed: Handed) -> Work:
+    def _compute(self, engine: Engine | CallEngine, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
-        inputs = self._inputs(key, handed)
-        rows = self.input.read(key, handed)
-        outcome = self._outcome(engine, key, rows.table)
-        check_law(self.operator, rows.table, outcome, f"step {self.name!r}, batch {key!r}")
-        outcome = without_unfit_numbers(rows.table, outcome, self.folder.format)
+        inputs = self.inputs(key, handed)
+        rows = self.rows(key, handed)
+        outcome, usage = self.outcome(engine, key, rows.table)
         rows_in = rows.table.num_rows
         if rows.unmatched is not None:
             rows_in += rows.unmatched.num_rows
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
-        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started))
+        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started, usage))
 
-    def _inputs(self, key: str, handed: Handed) -> dict[str, str]:
+    def inputs(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hashes of all that the batch is made of, by the names of the parents' assets."""
         inputs = self.input.hashes(key, handed)
         if isinstance(self.operator, DatasetOperator):
@@ -251,13 +283,27 @@ class StepWork:
             inputs[state] = _committed(state, self.verdicts, key).content_hash
         return inputs
 
-    def _outcome(self, engine: Engine, key: str, table: pa.Table) -> Outcome:
+    def outcome(
+        self, engine: Engine | CallEngine, key: str, table: pa.Table
+    ) -> tuple[Outcome, dict[str, float]]:
+        """What became of these rows of a batch, and what calls to models took. Raises ConservationError."""
+        outcome, usage = self._outcome(engine, key, table)
+        check_law(self.operator, table, outcome, f"step {self.name!r}, batch {key!r}")
+        return without_unfit_numbers(table, outcome, self.folder.format), usage
+
+    def _outcome(
+        self, engine: Engine | CallEngine, key: str, table: pa.Table
+    ) -> tuple[Outcome, dict[str, float]]:
+        if isinstance(engine, CallEngine):
+            assert isinstance(self.operator, LLMOperator)
+            outcome, usage = engine.run(self.operator, table)
+            return outcome, asdict(usage)
         if isinstance(self.operator, DatasetOperator):
             verdict = self.verdicts.read(key)
             assert verdict is not None
-            return self.operator.apply_verdict(table, verdict)
+            return self.operator.apply_verdict(table, verdict), {}
         assert isinstance(self.operator, RowOperator)
-        return engine.run(self.operator, table)
+        return engine.run(self.operator, table), {}
 
 
 def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> Outcome:
@@ -297,6 +343,9 @@ class _WhereItPays:
         self._left = batches
         self._lock = threading.Lock()
         self._worth_it = False
+
+    def begin(self, stop: StopFlag) -> None:
+        """A chunk is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's outcome, in this thread or in the processes."""

@@ -7,12 +7,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataflow_assets.batch import ROW_ID, arrow_schema, json_value, schema_of
+from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 
 
 class Engine(Protocol):
     """Runs row operators. `run` may be called from several threads, one batch each."""
+
+    def begin(self, stop: StopFlag) -> None:
+        """Is told of the run's stop flag before the first batch."""
+        ...
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's outcome on all rows of a batch, in row order."""
@@ -25,6 +30,9 @@ class Engine(Protocol):
 
 class InlineEngine:
     """Runs the operator in the calling thread."""
+
+    def begin(self, stop: StopFlag) -> None:
+        """A batch is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's own outcome."""

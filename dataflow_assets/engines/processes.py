@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from dataflow_assets.batch import arrow_schema, packed, schema_of, unpacked
+from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.engine import joined_outcomes
 from dataflow_assets.errors import WorkerDied
 from dataflow_assets.operators.operator import Operator, Outcome, RowErrors, RowOperator
@@ -38,6 +39,9 @@ class ProcessEngine:
         self._lock = threading.Lock()
         self._alone = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
+
+    def begin(self, stop: StopFlag) -> None:
+        """A chunk is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's outcome on all rows, in row order."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
+from dataflow_assets.errors import Stopped
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.step_folder import Origin, Prepared, StepFolder
 from dataflow_assets.operators.operator import Outcome
@@ -113,6 +114,8 @@ class BatchStream:
     handed)` makes it; both may run in any thread, for `workers` batches at a time. With `reuse`
     off, committed batches are made again.
 
+    `begin` is told of the stop flag before the first batch, `close` is called after the last.
+
     `parents` are the names of the steps whose rows it reads. `followers` are streams of later
     steps, in order, whose batches are made right after this one's from the rows in memory, so that
     they are not read from the file again. They are committed after it and noted in `ahead`; their
@@ -128,6 +131,7 @@ class BatchStream:
     workers: int = 1
     reuse: bool = True
     close: Callable[[], None] = lambda: None
+    begin: Callable[[StopFlag], None] = lambda stop: None
     parents: frozenset[str] = frozenset()
     followers: "Sequence[BatchStream]" = ()
     ahead: Ahead = field(default_factory=Ahead)
@@ -137,6 +141,7 @@ class BatchStream:
         tasks = (partial(self._made, key) for key in self.keys)
         with contextlib.ExitStack() as stack:
             for stream in (self, *self.followers):
+                stream.begin(stop)
                 stack.callback(stream.close)
             yield from map(self.ahead.seen, commit_in_order(tasks, self.workers, stop, self.ahead))
 
@@ -149,6 +154,8 @@ class BatchStream:
                 break
             try:
                 later, table = follower._ready(key, handed)
+            except Stopped:
+                raise
             except Exception:  # noqa: BLE001  its own step raises it
                 self.ahead.give_up(follower.name)
                 break

@@ -32,7 +32,8 @@ class CommitRecord:
     `fingerprint` decides whether the batch must be done again, `content_hash` is the hash of the
     kept rows, whatever the format. `files` has `kept`, and `rejected` and `failed` where there are
     such rows. `inputs` maps each parent to the content hash that was read. `seconds` is the
-    operator's time, reading and writing included. `generation` counts the commits of this key.
+    operator's time, reading and writing included. `generation` counts the commits of this key. `usage`
+    has the calls to models: `calls`, `cached`, `tokens_in`, `tokens_out` and `cost`.
     """
 
     batch: str
@@ -51,6 +52,7 @@ class CommitRecord:
     generation: int = 1
     started_at: float = 0.0
     seconds: float = 0.0
+    usage: dict[str, float] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:

@@ -37,6 +37,7 @@ class Origin(NamedTuple):
     rows_in: int
     inputs: Mapping[str, str]
     started_at: float
+    usage: Mapping[str, float] = {}
 
 
 class Prepared(NamedTuple):
@@ -89,14 +90,15 @@ class StepFolder:
         A file whose size and time are those of the record is taken as it is; where only the time
         differs, its content is hashed. Raises StorageError where the record cannot be read.
         """
-        record = _read_record(f"{self.path}/{COMMITS}/{key_to_name(key)}.json")
+        record = read_record(f"{self.path}/{COMMITS}/{key_to_name(key)}.json")
         if record is None or record.batch != key:
             return None
         files = record.files.values()
-        unchanged = all(_is_as_stored(f"{self.path}/{stored.name}", stored) for stored in files)
+        unchanged = all(is_as_stored(f"{self.path}/{stored.name}", stored) for stored in files)
         return record if unchanged else None
 
-    def _stored_path(self, stored: StoredFile) -> Path:
+    def stored_path(self, stored: StoredFile) -> Path:
+        """Where a file of a record is."""
         return Path(os.path.normpath(self.path / stored.name))
 
     def read(self, key: str, part: str = "kept", record: CommitRecord | None = None) -> pa.Table | None:
@@ -114,7 +116,7 @@ class StepFolder:
         stored = record.files.get(part)
         if stored is None:
             return None
-        path = self._stored_path(stored)
+        path = self.stored_path(stored)
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -162,6 +164,7 @@ class StepFolder:
             rejected=_counts(outcome.rejected, REJECT_REASON),
             failed=_counts(outcome.failed, "error_class"),
             inputs=dict(origin.inputs),
+            usage=dict(origin.usage),
             started_at=origin.started_at,
             seconds=round(time.time() - origin.started_at, 4),
         )
@@ -176,9 +179,9 @@ class StepFolder:
         record is written, so that at every moment a record is true or its batch does not exist.
         """
         key = prepared.record.batch
-        old = _read_record(str(self.record_file(key)))
+        old = read_record(str(self.record_file(key)))
         folders = {path.parent for path in prepared.paths.values()}
-        self._tell_loaders()
+        self.tell_loaders()
         for path in prepared.paths.values():
             atomic.publish(path)
         if old is not None:
@@ -190,7 +193,7 @@ class StepFolder:
         atomic.write_atomically(self.record_file(key), record.to_bytes())
         return record
 
-    def _tell_loaders(self) -> None:
+    def tell_loaders(self) -> None:
         """Says which files of the folder are the data set."""
         path = self.path / LOADER_FILE
         if self.whole:
@@ -203,7 +206,7 @@ class StepFolder:
     def _remove_replaced(self, old: CommitRecord, prepared: Prepared) -> None:
         kept = set(prepared.paths.values())
         for stored in old.files.values():
-            if (path := self._stored_path(stored)) not in kept:
+            if (path := self.stored_path(stored)) not in kept:
                 atomic.remove(path)
 
     def transcode(self, key: str, record: CommitRecord) -> CommitRecord:
@@ -227,11 +230,11 @@ class StepFolder:
 
     def remove(self, key: str) -> None:
         """Removes a batch: its record first, then its files. Raises StorageError."""
-        record = _read_record(str(self.record_file(key)))
+        record = read_record(str(self.record_file(key)))
         atomic.remove(self.record_file(key))
         if record is not None:
             for stored in record.files.values():
-                atomic.remove(self._stored_path(stored))
+                atomic.remove(self.stored_path(stored))
 
     def remove_all_but(self, keys: set[str]) -> list[str]:
         """Removes every batch that is not among `keys`, leftovers without a record included.
@@ -240,7 +243,7 @@ class StepFolder:
         """
         names = {key_to_name(key) for key in keys}
         foreign = [path for path in self._stored_files() if path.name.split(".")[0] not in names]
-        records = [_read_record(str(path)) for path in foreign if path.parent.name == COMMITS]
+        records = [read_record(str(path)) for path in foreign if path.parent.name == COMMITS]
         gone = sorted(record.batch for record in records if record is not None)
         for key in gone:
             self.remove(key)
@@ -258,7 +261,7 @@ _parsed: dict[str, tuple[tuple[int, int, int], CommitRecord | None]] = {}
 _MAX_PARSED = 50_000
 
 
-def _read_record(path: str) -> CommitRecord | None:
+def read_record(path: str) -> CommitRecord | None:
     """The record in this file, None where there is no whole one; parsed once for each version of it."""
     try:
         status = os.stat(path)
@@ -277,7 +280,8 @@ def _read_record(path: str) -> CommitRecord | None:
     return record
 
 
-def _is_as_stored(path: str, stored: StoredFile) -> bool:
+def is_as_stored(path: str, stored: StoredFile) -> bool:
+    """Whether the file has the size and time of the record or, where only the time differs, its content."""
     try:
         status = os.stat(path)
     except OSError:

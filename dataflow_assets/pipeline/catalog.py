@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.file import SUFFIXES, load_pipeline
+from dataflow_assets.pipeline.names import SOURCE, identifier
 from dataflow_assets.pipeline.problems import listed, near_names, printable, shown
 
 FOLDERS_VARIABLE = "DATAFLOW_PIPELINES"
@@ -55,7 +56,7 @@ def _clash(name: str, first: str, second: str) -> str:
 def catalog() -> dict[str, Pipeline]:
     """All pipelines, sorted by name. Raises ConfigError with the mistakes of all files together."""
     found = _gathered()
-    problems = [*found.problems, *found.clashes.values()]
+    problems = [*found.problems, *found.clashes.values(), *_same_to_dagster(found)]
     if problems:
         raise ConfigError(problems)
     return dict(sorted(found.pipelines.items()))
@@ -99,6 +100,21 @@ def _add(found: _Catalog, pipeline: Pipeline, place: str) -> None:
     if first != place:
         found.clashes.setdefault(pipeline.name, _clash(pipeline.name, first, place))
     found.pipelines.setdefault(pipeline.name, pipeline)
+
+
+def _same_to_dagster(found: _Catalog) -> list[str]:
+    """One mistake for two pipelines with assets of one name to Dagster: it takes `a-b/c` for `a_b__c`."""
+    problems: dict[tuple[str, str], str] = {}
+    owners: dict[str, tuple[str, str]] = {}
+    for name, pipeline in sorted(found.pipelines.items()):
+        for asset in (SOURCE, *(step.name for step in pipeline.steps)):
+            told, own = identifier(f"{name}__{asset}"), f"{name}/{asset}"
+            owner, other = owners.setdefault(told, (name, own))
+            if owner != name:
+                places = printable(f"{found.places[owner]} and {found.places[name]}")
+                message = f"{other!r} and {own!r} have one name in Dagster, {told!r}: {places}; rename one"
+                problems.setdefault((owner, name), message)
+    return list(problems.values())
 
 
 def _pipeline_files(problems: list[str]) -> Iterator[Path]:

@@ -24,7 +24,8 @@ def check_columns(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -
     """The columns after the source and after each step, `row_id` among them.
 
     Raises ConfigError with one line for each column that a step reads and nobody brings, each
-    reserved or foreign column that a step would overwrite, and each join that cannot be made.
+    reserved or foreign column that a step would overwrite, each join that cannot be made, and each
+    column that a check looks at and the step's output lacks.
     """
     walk = _walked(pipeline, source_schema)
     return {name: dict(columns.schema) for name, columns in walk.columns.items()}
@@ -67,6 +68,9 @@ def _walked(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> _Wal
         walk.ancestors[step.name] = set(parents).union(*(walk.ancestors[parent] for parent in parents))
         came = _joined(walk, step.name, parents) if len(parents) > 1 else walk.columns[parents[0]]
         walk.columns[step.name] = _after(walk, step.name, came)
+        for check in step.checks:
+            if problem := check.problem(walk.columns[step.name].schema):
+                walk.problem(pipeline.place(step), problem)
     if walk.problems:
         raise ConfigError(walk.problems)
     return walk

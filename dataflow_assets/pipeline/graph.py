@@ -4,9 +4,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from dataflow_assets.pipeline.names import SOURCE, identifier
 from dataflow_assets.pipeline.problems import Problem, listed, near_names, shown
-
-SOURCE = "source"
 
 
 class Named(Protocol):
@@ -68,22 +67,33 @@ def graph_problems(steps: Mapping[int, Named], unsure: Sequence[str] = ()) -> li
     """
     places: dict[str, int] = {}
     for place, step in sorted(steps.items()):
-        places.setdefault(step.name, place)
-    known = dict.fromkeys([SOURCE, *places, *unsure])
-    problems = [
-        problem for place, step in steps.items() for problem in _own(place, step, places[step.name], known)
-    ]
+        places.setdefault(identifier(step.name), place)
+    known = dict.fromkeys([SOURCE, *(step.name for _place, step in sorted(steps.items())), *unsure])
+    problems = []
+    for place, step in steps.items():
+        problems += _taken(place, step, places[identifier(step.name)], steps)
+        problems += _wrong_parents(place, step, known)
     return problems or _cycles(steps)
 
 
-def _own(place: int, step: Named, first: int, known: Mapping[str, None]) -> list[Problem]:
-    """The mistakes of one step; `first` is the place of the first step of its name."""
+def _taken(place: int, step: Named, first: int, steps: Mapping[int, Named]) -> list[Problem]:
+    """The mistake of a step whose name is that of the step at `first`, to us or to Dagster."""
+    if first == place:
+        return []
+    name = steps[first].name
+    told = f"step {first + 1} has the name {name!r} too; give each its own"
+    if name != step.name:
+        told = (
+            f"step {first + 1} is called {name!r}, and {step.name!r} is the same name to Dagster, which "
+            "takes `-` for `_`; rename one of them"
+        )
+    return [Problem(told, ("steps", place, "name"))]
+
+
+def _wrong_parents(place: int, step: Named, known: Mapping[str, None]) -> list[Problem]:
+    """The mistakes in what the step depends on."""
     where = ("steps", place)
     problems = []
-    if first != place:
-        problems.append(
-            Problem(f"step {first + 1} has the name {step.name!r} too; give each its own", (*where, "name"))
-        )
     for number, parent in enumerate(step.depends_on or ()):
         at = (*where, "depends_on", number)
         if parent == step.name:

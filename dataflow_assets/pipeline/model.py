@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets.pipeline.environment import redacted
-from dataflow_assets.pipeline.graph import SOURCE, children_of, parents_of, topological
+from dataflow_assets.pipeline.graph import children_of, parents_of, topological
+from dataflow_assets.pipeline.names import SOURCE, FolderName
 from dataflow_assets.pipeline.problems import Problem, listed, near_names, printable, shortened, shown
 from dataflow_assets.pipeline.step import (
     MODEL_CONFIG,
-    FolderName,
     Step,
     checked_steps,
     problem_line,
@@ -28,6 +29,8 @@ from dataflow_assets.pipeline.step import (
     step_label,
     take_over,
 )
+from dataflow_assets.serving.choice import asked_servings, bind_servings, serving_of, unbounded
+from dataflow_assets.serving.spec import BudgetSpec, ServingSpec
 from dataflow_assets.sources.spec import SourceSpec
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -66,6 +69,15 @@ class Pipeline(BaseModel):
     root: str | None = Field(default=None, min_length=1, description="Folder or fsspec URL of all files.")
     workers: int | None = Field(default=None, ge=1, description="Workers a step; default: the cores.")
     allow_pickle: bool = Field(default=False, validate_default=True, description="Allows format pickle.")
+    servings: dict[FolderName, ServingSpec] = Field(
+        default={}, description="Models to ask, by name; steps without `serving` ask `default`."
+    )
+    budget: BudgetSpec | None = Field(default=None, description="Ceilings of all calls of the pipeline.")
+    ledger: str | None = Field(
+        default=None,
+        min_length=1,
+        description="File or database URL of the answers; default: `ledger.sqlite` in the root.",
+    )
     steps: list[Step] = Field(min_length=1)
 
     _origin: Origin = PrivateAttr(default_factory=lambda: Origin(Path.cwd()))
@@ -73,7 +85,7 @@ class Pipeline(BaseModel):
     if not TYPE_CHECKING:
 
         def __init__(self, **data: object) -> None:
-            problems = self._fill(data)
+            problems = self._fill(data, Path.cwd())
             if problems:
                 raise ConfigError(problem_lines(problems, data, Origin(Path.cwd())))
 
@@ -90,22 +102,51 @@ class Pipeline(BaseModel):
     def from_data(cls, data: Mapping[str, object], origin: Origin) -> "tuple[Pipeline, list[Problem]]":
         """The pipeline of this plain data, to be used only where no mistakes come with it."""
         pipeline = cls.__new__(cls)
-        problems = pipeline._fill(data)
+        problems = pipeline._fill(data, origin.base_dir)
         if not problems:
             pipeline._origin = origin
         return pipeline, problems
 
-    def _fill(self, data: Mapping[str, object]) -> list[Problem]:
+    def _fill(self, data: Mapping[str, object], base_dir: Path) -> list[Problem]:
         """Checks and takes over the data; the mistakes of all parts together."""
         given = data.get("steps")
-        steps, operators, problems = checked_steps(given) if isinstance(given, list) else ({}, {}, [])
+        steps, operators, problems = (
+            checked_steps(given, base_dir) if isinstance(given, list) else ({}, {}, [])
+        )
         whole = {**data, "steps": list(steps.values())} if isinstance(given, list) else data
         fields = take_over(self, whole)
         if problems:
             fields = [problem for problem in fields if problem.path[:1] != ("steps",)]
-        if not fields and not problems:
-            vars(self).update(_operators=operators)
-        return fields + problems
+        if fields or problems:
+            return fields + problems
+        vars(self).update(_operators=operators)
+        return self._serving_problems(operators)
+
+    def _serving_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
+        """The mistakes in what steps ask; without any, the operators know their models."""
+        problems = []
+        for place, step in enumerate(self.steps):
+            try:
+                bind_servings({step.name: operators[step.name]}, self.servings)
+            except (ConfigError, OSError) as error:
+                problems.append(Problem(str(error), ("steps", place, "params", "serving")))
+        return problems or self._budget_problems(operators)
+
+    def _budget_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
+        """A budget holds only where the most that a call can cost is known before it is sent."""
+        problems = []
+        places = {step.name: place for place, step in enumerate(self.steps)}
+        for name, operator, spec in asked_servings(operators, self.servings):
+            budgets = [budget for budget in (self.budget, self.steps[places[name]].budget) if budget]
+            message = unbounded(operator, spec, budgets)
+            if message:
+                problems.append(Problem(message, ("steps", places[name])))
+        return problems
+
+    def serving(self, step: Step | str) -> ServingSpec | None:
+        """The serving that a step asks; None for a step that asks no model."""
+        operator = self.operator(step)
+        return serving_of(operator.serving, self.servings) if isinstance(operator, LLMOperator) else None
 
     @property
     def base_dir(self) -> Path:
@@ -165,7 +206,9 @@ class Pipeline(BaseModel):
 
     @cached_property
     def _operators(self) -> dict[str, Operator]:
-        return {step.name: build_operator(step.type, step.params) for step in self.steps}
+        operators = {step.name: build_operator(step.type, step.params, self.base_dir) for step in self.steps}
+        bind_servings(operators, self.servings)
+        return operators
 
     def place(self, step: Step | str) -> str:
         """Where the step was written, as a message begins: `four.yaml:7: step 2 'plain' (strip_html)`."""
@@ -178,7 +221,10 @@ class Pipeline(BaseModel):
 
     def secret_values(self) -> set[str]:
         """The values of all SecretStr parameters, for whoever has to keep them out of a text."""
-        return {text for step in self.steps for text in secrets_in(step.params)}
+        servings = [dict(spec) for spec in self.servings.values()]
+        return {
+            text for part in [*(step.params for step in self.steps), *servings] for text in secrets_in(part)
+        }
 
     def redacted(self, message: str) -> str:
         """The message without secrets and without values that came from the environment."""
@@ -193,6 +239,11 @@ class Pipeline(BaseModel):
         format: str | None = None,
         batch_rows: int | None = None,
         workers: int | None = None,
+        serving: str | None = None,
+        servings: Mapping[str, ServingSpec] | None = None,
+        source: SourceSpec | None = None,
+        ledger: str | None = None,
+        steps: Sequence[Step] | None = None,
     ) -> "Pipeline":
         """The same pipeline with what a command line overrides; None leaves a field as it is.
 
@@ -201,13 +252,22 @@ class Pipeline(BaseModel):
         here = Path.cwd()
         changes: dict[str, object] = {"format": format, "batch_rows": batch_rows, "workers": workers}
         changes["root"] = None if root is None else resolved(root, here)
-        changes["source"] = None if input is None else self._source_at(resolved(input, here))
+        changes["source"] = source if input is None else self._source_at(resolved(input, here))
+        changes["ledger"] = ledger
         kept = {name: getattr(self, name) for name in self.model_fields_set}
+        changes["servings"] = {**self.servings, **servings} if servings else None
+        asked = None if serving is None else [self._asking(step, serving) for step in self.steps]
+        changes["steps"] = asked if steps is None else list(steps)
         changed = {**kept, **{name: value for name, value in changes.items() if value is not None}}
         pipeline, problems = Pipeline.from_data(changed, self._origin)
         if problems:
             raise ConfigError(problem_lines(problems, changed, self._origin._replace(file=None)))
         return pipeline
+
+    def _asking(self, step: Step, serving: str) -> Step:
+        if not isinstance(self.operator(step), LLMOperator):
+            return step
+        return step.model_copy(update={"params": {**step.params, "serving": serving}})
 
     def _source_at(self, path: str) -> SourceSpec:
         return self.source.model_copy(update={"path": path})

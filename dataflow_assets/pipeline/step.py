@@ -1,16 +1,18 @@
 """One step of a pipeline, and the checks of its fields, operator and parameters."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator, find_operator
+from dataflow_assets.pipeline.checks import Checks
 from dataflow_assets.pipeline.environment import redacted, typed_by_field
-from dataflow_assets.pipeline.graph import SOURCE, graph_problems
+from dataflow_assets.pipeline.graph import graph_problems
+from dataflow_assets.pipeline.names import StepName
 from dataflow_assets.pipeline.problems import (
     Path,
     Problem,
@@ -20,34 +22,9 @@ from dataflow_assets.pipeline.problems import (
     shown,
     type_hint,
 )
+from dataflow_assets.serving.spec import BudgetSpec
 
-FOLDER_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-STATE_SUFFIX = "_state"
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 MODEL_CONFIG = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-def _folder_name(name: str) -> str:
-    if not re.fullmatch(FOLDER_NAME[1:-1], name):
-        raise ValueError(
-            "becomes the name of a folder: expected 1 to 64 of a-z, 0-9, _ and -, "
-            f"first a letter or digit (found {shown(name)})"
-        )
-    if name in _DEVICES:
-        raise ValueError(f"becomes the name of a folder, and {name!r} is a device on Windows; take another")
-    return name
-
-
-def _step_name(name: str) -> str:
-    if name == SOURCE or name.endswith(STATE_SUFFIX):
-        raise ValueError(
-            f"{name!r} is kept for assets of the package ({SOURCE!r}, '…{STATE_SUFFIX}'); take another"
-        )
-    return name
-
-
-FolderName = Annotated[str, AfterValidator(_folder_name), Field(json_schema_extra={"pattern": FOLDER_NAME})]
-StepName = Annotated[FolderName, AfterValidator(_step_name)]
 
 
 class Step(BaseModel):
@@ -67,6 +44,8 @@ class Step(BaseModel):
     )
     workers: int | None = Field(default=None, ge=1, description="Workers of this step.")
     chunk_rows: int | None = Field(default=None, ge=1, description="Rows that a worker is given at once.")
+    budget: BudgetSpec | None = Field(default=None, description="Ceilings of the calls of this step.")
+    checks: Checks = Field(default=[], description="Limits for what comes out; shown as asset checks.")
 
     if not TYPE_CHECKING:  # so that type checkers see the fields
 
@@ -115,7 +94,9 @@ def take_over(model: BaseModel, data: Mapping[str, object]) -> list[Problem]:
         return problems_of(error, kind)
 
 
-def checked_steps(given: Sequence[object]) -> tuple[dict[int, Step], dict[str, Operator], list[Problem]]:
+def checked_steps(
+    given: Sequence[object], base_dir: FilePath
+) -> tuple[dict[int, Step], dict[str, Operator], list[Problem]]:
     """The good steps by place, their operators by name, and the mistakes of all."""
     steps: dict[int, Step] = {}
     operators: dict[str, Operator] = {}
@@ -127,7 +108,7 @@ def checked_steps(given: Sequence[object]) -> tuple[dict[int, Step], dict[str, O
             unsure += [raw["name"]] if isinstance(raw, Mapping) and isinstance(raw.get("name"), str) else []
             problems += [problem.under("steps", index) for problem in found]
             continue
-        steps[index], operator, found = _operator(step)
+        steps[index], operator, found = _operator(step, base_dir)
         problems += [problem.under("steps", index) for problem in found]
         if operator is not None:
             operators[step.name] = operator
@@ -152,7 +133,7 @@ def _step(raw: object) -> tuple[Step | None, list[Problem]]:
     return (None, problems) if problems else (step, [])
 
 
-def _operator(step: Step) -> tuple[Step, Operator | None, list[Problem]]:
+def _operator(step: Step, base_dir: FilePath) -> tuple[Step, Operator | None, list[Problem]]:
     """The step with its parameters typed and hidden, and its operator; or the mistakes in both."""
     try:
         model = find_operator(step.type).Params
@@ -162,8 +143,8 @@ def _operator(step: Step) -> tuple[Step, Operator | None, list[Problem]]:
         return step, None, [Problem(_raised(step, "loaded", error), ("type",))]
     places: list[tuple[Path, str]] = []
     try:
-        params, places = _checked_params(model, step.params)
-        operator = build_operator(step.type, params)
+        params, places = _checked_params(model, step.params, base_dir)
+        operator = build_operator(step.type, params, base_dir)
         return step.model_copy(update={"params": _hidden(params, operator.params)}), operator, []
     except ConfigError as error:
         if len(places) != len(error.problems):
@@ -179,12 +160,12 @@ def _raised(step: Step, what: str, error: BaseException) -> str:
 
 
 def _checked_params(
-    model: type[BaseModel], params: dict[str, object]
+    model: type[BaseModel], params: dict[str, object], base_dir: FilePath
 ) -> tuple[dict[str, object], list[tuple[Path, str]]]:
     """The parameters, those of the environment typed; path and hint of each pydantic error in them."""
     for last in (False, True):
         try:
-            model.model_validate(params)
+            model.model_validate(params, context={"base_dir": base_dir})
             break
         except ValidationError as error:
             if not last:

@@ -1,0 +1,149 @@
+"""Runs operators that ask models: many rows at once in one event loop, over all batches in hand."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from dataflow_assets.batch import rows_of
+from dataflow_assets.control import StopFlag
+from dataflow_assets.errors import Stopped
+from dataflow_assets.operators.llm.operator import Checked, Done, LLMOperator
+from dataflow_assets.operators.llm.outcome import RowDone, outcome_of
+from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.serving.calls import Answer, Call
+from dataflow_assets.serving.usage import Usage
+
+if TYPE_CHECKING:
+    from dataflow_assets.serving.client import Client
+
+LOOK_EVERY_S = 0.1
+Result = TypeVar("Result")
+
+
+class Asked(NamedTuple):
+    """The outcome of a batch, and what its calls took."""
+
+    outcome: Outcome
+    usage: Usage
+
+
+class CallEngine:
+    """Rows of all batches in hand ask through one client, so the tail of a batch does not idle the server.
+
+    `client` is made in the loop when the first batch comes. `rows_in_hand` rows are worked on at a
+    time; how many of them have a call in flight is the client's matter. When a stop comes, no
+    further call is sent, those in flight are finished and kept, and `run` raises Stopped. Thread-safe.
+    """
+
+    def __init__(self, client: "Callable[[], Awaitable[Client]]", rows_in_hand: int) -> None:
+        self._make_client = client
+        self._rows_in_hand = rows_in_hand
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = StopFlag()
+        self._ended: Stopped | None = None
+        self._is_closed = False
+        self._tasks: set[asyncio.Task[RowDone]] = set()
+
+    def begin(self, stop: StopFlag) -> None:
+        """Looks at this flag from now on."""
+        self._stop = stop
+
+    def run(self, operator: LLMOperator, table: pa.Table) -> Asked:
+        """The outcome of all rows, in row order. Raises Stopped, Paused."""
+        return self._in_loop(self._batch(operator, table)).result()
+
+    def close(self) -> None:
+        """Waits for the calls in flight and ends the loop."""
+        with self._lock:
+            loop, thread, self._loop, self._is_closed = self._loop, self._thread, None, True
+        if loop is None or thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._closed(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def _in_loop(self, work: Coroutine[object, object, Result]) -> "Future[Result]":
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise Stopped("the step was closed")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
+                self._thread.start()
+                asyncio.run_coroutine_threadsafe(self._opened(), self._loop).result()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _opened(self) -> None:
+        self._client = await self._make_client()
+        self._rows = asyncio.Semaphore(self._rows_in_hand)
+        self._watch = asyncio.ensure_future(self._watched())
+
+    async def _closed(self) -> None:
+        self._watch.cancel()
+        self._end(Stopped("the step was closed"))
+        await self._client.close()
+
+    async def _watched(self) -> None:
+        """Ends everything once the flag is up."""
+        while not self._stop:
+            await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            self._stop.raise_if_up()
+        except Stopped as stopped:
+            self._end(stopped)
+
+    def _end(self, stopped: Stopped) -> None:
+        """No row begins or goes on; calls in flight are not touched."""
+        self._ended = self._ended or stopped
+        for task in self._tasks:
+            task.cancel()
+
+    async def _batch(self, operator: LLMOperator, table: pa.Table) -> Asked:
+        tasks = [asyncio.ensure_future(self._row(operator, row)) for row in rows_of(table)]
+        self._tasks.update(tasks)
+        try:
+            done = await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            self._tasks.difference_update(tasks)
+        if self._ended is not None:
+            await self._client.drain()
+            raise self._ended
+        results = [_as_done(one) for one in done]
+        self._client.sync()
+        usage = Usage()
+        for result in results:
+            usage.add(result.usage)
+        return Asked(outcome_of(operator, table, results), usage)
+
+    async def _row(self, operator: LLMOperator, row: Mapping[str, object]) -> RowDone:
+        """What became of the row; its error is its own, a stop is everybody's."""
+        usage = Usage()
+
+        async def ask(call: Call, check: Callable[[Answer], Checked]) -> Checked:
+            return await self._client.ask(call, check, usage)
+
+        async with self._rows:
+            if self._ended is not None:
+                raise self._ended
+            try:
+                done: Done | Exception = await operator.do(row, ask)
+            except Stopped as stopped:
+                self._end(stopped)
+                raise
+            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+                done = error
+        return RowDone(done, usage)
+
+
+def _as_done(result: RowDone | BaseException) -> RowDone:
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -1,0 +1,132 @@
+"""What a run would cost and how long it would take, from its first rows."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from dagster import DagsterInstance
+
+from dataflow_assets.batch import Schema, conform, widen_schema
+from dataflow_assets.io.atomic import write_atomically
+from dataflow_assets.io.formats import encode
+from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.run import run_pipeline
+from dataflow_assets.serving.spec import ServingSpec
+from dataflow_assets.sources.columns import types_of
+from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.ingest import final_schema
+from dataflow_assets.sources.records import read_chunks
+from dataflow_assets.sources.spec import SourceSpec
+from dataflow_assets.status import StepStatus, step_statuses
+
+
+@dataclass(frozen=True)
+class StepEstimate:
+    """What a step that asks a model takes for all rows; `hours` is None where every answer was known."""
+
+    name: str
+    model: str
+    rows: float
+    calls: float
+    tokens_in: float
+    tokens_out: float
+    cost: float
+    hours: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """For `rows` rows, from the `sampled` first of them; cost in the currency of the prices."""
+
+    rows: int
+    sampled: int
+    failed: int
+    spent: float
+    steps: list[StepEstimate]
+
+    @property
+    def cost(self) -> float:
+        """The cost of all steps."""
+        return sum(step.cost for step in self.steps)
+
+
+def estimate(work: PipelineWork, rows: int) -> Estimate:
+    """Runs the first rows through the pipeline in a folder of its own, and scales what they took.
+
+    Their calls are paid for, count against the budget and stay in the ledger, so that the run takes
+    their answers from there; nothing else is asked. Raises what a run raises.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sampled, total = _sample(work.pipeline, rows, folder / "sample.jsonl")
+        trial = PipelineWork(_on_trial(work, folder), spends_as=work.identity)
+        with DagsterInstance.ephemeral(tempdir=name) as instance:
+            run_pipeline(trial, instance)
+        tried = step_statuses(trial, trial.known_manifest().batches)
+    scale = total / sampled
+    steps = [
+        _scaled(step, spec, scale)
+        for step in tried
+        if (spec := work.pipeline.serving(step.name)) is not None and step.usage
+    ]
+    spent = sum(step.usage.get("cost", 0.0) for step in tried)
+    return Estimate(total, sampled, sum(step.failed for step in tried), spent, steps)
+
+
+def _on_trial(work: PipelineWork, folder: Path) -> Pipeline:
+    """The pipeline on the sample, with the ledger of the real one; no check stops it."""
+    source = SourceSpec(path=str(folder / "sample.jsonl"))
+    steps = [step.model_copy(update={"checks": []}) for step in work.pipeline.steps]
+    root = str(folder / "root")
+    return work.pipeline.with_changes(source=source, root=root, ledger=work.ledger, steps=steps)
+
+
+def _sample(pipeline: Pipeline, rows: int, path: Path) -> tuple[int, int]:
+    """Writes the first rows of the source; gives how many those are, and how many there are in all."""
+    head: list[pa.Table] = []
+    total = 0
+    for table in _tables(pipeline):
+        if total < rows:
+            head.append(table.slice(0, rows - total))
+        total += table.num_rows
+    schema = final_schema(widen_schema(types_of(table) for table in head))
+    read = {name for table in head for name in table.column_names}
+    columns: Schema = {name: kind for name, kind in schema.items() if name in read}
+    table = pa.concat_tables([conform(table, columns) for table in head])
+    write_atomically(path, bytes(encode(table, "jsonl")))
+    return table.num_rows, total
+
+
+def _tables(pipeline: Pipeline) -> Iterator[pa.Table]:
+    files, _skipped = discover(pipeline.source, pipeline.base_dir)
+    return (chunk.table for file in files for chunk in read_chunks(file, pipeline.source))
+
+
+def _scaled(step: StepStatus, spec: ServingSpec, scale: float) -> StepEstimate:
+    usage = {name: value * scale for name, value in step.usage.items()}
+    calls = usage["calls"] + usage["cached"]
+    return StepEstimate(
+        step.name,
+        spec.model,
+        step.rows_in * scale,
+        calls,
+        usage["tokens_in"],
+        usage["tokens_out"],
+        usage["cost"],
+        _hours(usage, calls, spec),
+    )
+
+
+def _hours(usage: dict[str, float], calls: float, spec: ServingSpec) -> float | None:
+    """The time at full concurrency, or at the set rates where they are slower."""
+    if not usage["calls"]:
+        return None
+    seconds = usage["seconds"] / usage["calls"] * calls / spec.concurrency
+    tokens = usage["tokens_in"] + usage["tokens_out"]
+    for amount, per_minute in ((calls, spec.requests_per_minute), (tokens, spec.tokens_per_minute)):
+        if per_minute:
+            seconds = max(seconds, amount / per_minute * 60)
+    return seconds / 3600
