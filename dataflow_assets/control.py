@@ -1,4 +1,4 @@
-"""Who may run a pipeline, and how a run is stopped: the lock, the held signals, the clean cancel."""
+"""Who may run a pipeline, and how a run is stopped: the lock, the pause, the held signals."""
 
 import contextlib
 import fcntl
@@ -8,14 +8,17 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from dataflow_assets.errors import PipelineBusy, Stopped, StorageError
+from dataflow_assets.errors import PauseCause, Paused, PipelineBusy, Stopped, StorageError
 from dataflow_assets.io.atomic import make_folder, storage_errors
+from dataflow_assets.io.replacement import finish_replacements
 
 LOCK_FILE = ".lock"
+_LOOKERS_S = 0.5
 _held: dict[str, IO[str]] = {}
 _held_guard = threading.Lock()
 
@@ -24,7 +27,8 @@ _held_guard = threading.Lock()
 def pipeline_lock(folder: Path) -> Iterator[float | None]:
     """Holds the pipeline's folder for this process; within the process it may be taken again.
 
-    The kernel frees the lock when the process dies, however it dies. Gives the time (seconds since
+    The kernel frees the lock when the process dies, however it dies; what it had begun to replace
+    is finished here. Gives the time (seconds since
     the epoch) at which a holder that died without ending had begun, else None. Raises PipelineBusy
     that names the holder, StorageError where the folder cannot be made.
     """
@@ -36,6 +40,8 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
         if owner:
             _held[path], died = _locked(path)
     try:
+        if owner:
+            finish_replacements(folder)
         yield died
     finally:
         if owner:
@@ -52,16 +58,14 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
         raise StorageError(
             f"{path} cannot be written: {error.strerror}; give permission on the root"
         ) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _taken(file):
         file.seek(0)
         holder = file.read(200).strip() or "another process"
         file.close()
         raise PipelineBusy(
             f"the pipeline in {os.path.dirname(path)} is being run by {holder}; wait for it, or stop it: "
             "what it has committed is kept"
-        ) from None
+        )
     status = os.fstat(file.fileno())
     died = status.st_mtime if status.st_size else None
     with storage_errors(Path(path)):
@@ -71,6 +75,19 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
         )
         file.flush()
     return file, died
+
+
+def _taken(file: IO[str]) -> bool:
+    """Whether the lock is ours now; whoever only looks at it has it for a moment, which is waited out."""
+    end = time.monotonic() + _LOOKERS_S
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
 
 
 def _no_link(path: str, flags: int) -> int:
@@ -92,43 +109,73 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Pause:
+    """Who asked a pipeline to stand still, when (ISO 8601, UTC), why, and what kind of pause it is.
+
+    `pipeline` is what `dataflow-assets resume` takes.
+    """
+
+    pipeline: str
+    who: str
+    when: str
+    why: str = ""
+    cause: PauseCause = "user"
+
+    def __str__(self) -> str:
+        because = f" because {self.why}" if self.why else ""
+        return (
+            f"{self.pipeline} is paused by {self.who} since {self.when}{because}; "
+            f"`dataflow-assets resume {self.pipeline}` goes on"
+        )
+
+    def error(self) -> Paused:
+        """The pause as what ends a run, or keeps it from beginning."""
+        return Paused(str(self), self.cause)
+
+
 class StopFlag:
-    """Whether a signal asked the run to stop, and which."""
+    """Whether a signal or a pause asked the run to stop, and which; may be looked at from any thread."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self.paused: Pause | None = None
 
     def __bool__(self) -> bool:
-        return self.signal is not None
+        return self.signal is not None or self.paused is not None
 
     @property
     def reason(self) -> str:
         """What asked for the stop, for messages."""
-        return "a stop" if self.signal is None else signal.Signals(self.signal).name
+        if self.signal is not None:
+            return signal.Signals(self.signal).name
+        return "a stop" if self.paused is None else "a pause"
 
     def raise_if_up(self) -> None:
-        """Raises Stopped where a stop was asked for."""
-        if self:
+        """Raises Stopped where a signal asked for a stop, Paused where a pause did."""
+        if self.signal is not None:
             raise Stopped(f"stopped by {self.reason} at a batch border; run the same command to go on")
+        if self.paused is not None:
+            raise self.paused.error()
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def held_signals() -> Iterator[StopFlag]:
+def held_signals(flag: StopFlag | None = None) -> Iterator[StopFlag]:
     """Notes SIGINT and SIGTERM in the flag, so that the batches in hand are finished and committed.
 
     A second signal ends the process at once; nothing that was committed is lost. Outside of the
-    main thread, where Python lets nobody hold signals, the flag stays down.
+    main thread, where Python lets nobody hold signals, only a pause raises the flag.
     """
-    flag = StopFlag()
+    flag = StopFlag() if flag is None else flag
     if threading.current_thread() is not threading.main_thread():
         yield flag
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if flag:
+        if flag.signal is not None:
             os._exit(128 + number)
         flag.signal = number
 

@@ -8,9 +8,12 @@
     │   ├── StorageError           a file of the root cannot be read or written (full disk, permission)
     │   ├── CorruptFile            a stored file is not what its commit record says
     │   ├── MissingBatch           a batch that is needed was never committed
+    │   ├── LedgerError            the ledger of answers is damaged, or cannot be read or written
     │   ├── ConservationError      an operator lost or invented rows; its commit was refused
-    │   └── UnwritableValue        a value that the step's format cannot hold exactly
+    │   ├── UnwritableValue        a value that the step's format cannot hold exactly
+    │   └── CheckFailed            a blocking check failed; what is downstream was not made
     ├── Stopped                    a signal or a pause ended the run between two batches (exit code 3)
+    │   └── Paused                 a person, a budget or a breaker paused the pipeline; `resume` goes on
     └── RowError                   one row cannot be done; it goes to `_failed`, the batch goes on
         ├── MissingValue           the row has no value in a column that the operator reads
         ├── WrongType              the row's value has another type than the operator needs
@@ -21,6 +24,9 @@ Every message says what was found, what was expected, where, and what to do.
 """
 
 from collections.abc import Sequence
+from typing import Literal
+
+PauseCause = Literal["user", "budget", "breaker"]
 
 
 class DataflowError(Exception):
@@ -70,6 +76,10 @@ class MissingBatch(RunError):
     """A batch that is needed was never committed."""
 
 
+class LedgerError(RunError):
+    """The ledger of answers is damaged, or cannot be read or written."""
+
+
 class ConservationError(RunError):
     """An operator lost or invented rows; its commit was refused."""
 
@@ -78,10 +88,25 @@ class UnwritableValue(RunError):
     """A value that the step's format cannot hold exactly."""
 
 
+class CheckFailed(RunError):
+    """A blocking check of a step failed: what is downstream is not made, what was committed stays."""
+
+
 class Stopped(DataflowError):
     """A signal or a pause ended the run between two batches; the same command goes on from there."""
 
     exit_code = 3
+
+
+class Paused(Stopped):
+    """The pipeline was paused by a person, by its budget, or by the breaker after failures in a row."""
+
+    def __init__(self, message: str, cause: PauseCause = "user") -> None:
+        super().__init__(message)
+        self.cause: PauseCause = cause
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (str(self), self.cause)
 
 
 class RowError(DataflowError):

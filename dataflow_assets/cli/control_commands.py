@@ -1,0 +1,53 @@
+"""`dataflow-assets pause` and `dataflow-assets resume`."""
+
+from pathlib import Path
+
+import click
+
+from dataflow_assets.cli.console import pipeline_option, print_line, work_of
+from dataflow_assets.cli.run_command import run
+from dataflow_assets.control import is_locked
+from dataflow_assets.home import dagster_errors, open_instance
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.task_state import TaskStore, new_pause
+
+_NOT_WITH_RESUME = frozenset(["fresh", "dry_run"])
+
+
+@click.command()
+@pipeline_option
+@click.option("--reason", default="", metavar="TEXT", help="Why; shown by status and by whatever is refused.")
+def pause(pipeline: str, root: str | None, reason: str) -> None:
+    """Pause a pipeline: its run stops after the batches and calls in hand, none begins until `resume`."""
+    work = work_of(pipeline, root)
+    store = _store(work)
+    asked = new_pause(work.pipeline, reason)
+    with dagster_errors(store.instance.root_directory):
+        holds = store.ask_pause(asked)
+    if holds is not asked:
+        print_line(f"nothing changed: {holds}")
+    elif is_locked(work.layout.folder):
+        print_line(f"{work.pipeline.name} was asked to pause; its run ends after what is in hand")
+    else:
+        print_line(f"{work.pipeline.name} is paused; `dataflow-assets resume {asked.pipeline}` goes on")
+
+
+def resume_command() -> click.Command:
+    """`resume`: `run` after lifting the pause, with its options but those that would begin anew."""
+    options = [option for option in run.params if option.name not in _NOT_WITH_RESUME]
+    help = "Lift the pause of a pipeline and go on with it, as `run` does, whether it was paused or not."
+    return click.Command("resume", callback=click.pass_context(_resume), params=options, help=help)
+
+
+def _resume(context: click.Context, pipeline: str, root: str | None, **options: object) -> None:
+    from dataflow_assets.running_task import resuming
+
+    work = work_of(pipeline, root)
+    with resuming(_store(work), print_line) as lifted:
+        if lifted is not None:
+            print_line(f"{work.pipeline.name} was paused by {lifted.who} since {lifted.when}; going on")
+        context.invoke(run, pipeline=pipeline, root=root, **options)
+
+
+def _store(work: PipelineWork) -> TaskStore:
+    return TaskStore(open_instance(Path.cwd()), work.layout.folder)
