@@ -1,9 +1,12 @@
 """The one factory: a pipeline's source, steps and states as Dagster assets."""
 
 import warnings
+from collections.abc import Iterator
 
 import dagster as dg
 
+from dataflow_assets.check_events import StepChecks, check_specs
+from dataflow_assets.checks import raise_if_held
 from dataflow_assets.io.lineage import Parents
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput, folder_metadata
 from dataflow_assets.mirror import (
@@ -15,18 +18,15 @@ from dataflow_assets.mirror import (
 )
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
+from dataflow_assets.resources.servings import SERVINGS_KEY
 from dataflow_assets.sources.ingest import settings_hash
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.step_work import operator_fingerprint
 
 IO_MANAGER_KEY = "step_files"
 _ONE_RUN = dg.BackfillPolicy.single_run()
-
-
-def identifier(name: str) -> str:
-    """A pipeline's name as Dagster takes it for groups, jobs and sensors."""
-    return name.replace("-", "_")
 
 
 def partitions_of(pipeline: Pipeline) -> dg.DynamicPartitionsDefinition:
@@ -68,7 +68,7 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
             if ONLY_NEW_TAG not in context.run.tags:
                 mark_outdated(work, context.instance, manifest)
 
-        return StepOutput(work.ingest(finish), work.layout.folder, Parents(), partitioned=False)
+        return StepOutput(work.ingest(finish), work, Parents(), partitioned=False)
 
     return source
 
@@ -95,10 +95,18 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
             "params": dict(operator.fingerprint_of_params()),
         },
         pool=pipeline.name,
+        required_resource_keys={SERVINGS_KEY} if pipeline.serving(step) else set(),
+        check_specs=check_specs(step, asset_key(pipeline, step.name)),
     )
-    def batches(context: dg.AssetExecutionContext) -> StepOutput:
-        stream = work.stream(step, context.partition_keys, _selected_names(context, pipeline))
-        return StepOutput(stream, work.layout.folder, parents, partitioned=True)
+    def batches(context: dg.AssetExecutionContext) -> Iterator[dg.Output[StepOutput] | dg.AssetCheckResult]:
+        raise_if_held(work, step)
+        checks = StepChecks(work, step, context.run, context.instance)
+        servings = getattr(context.resources, SERVINGS_KEY).specs() if pipeline.serving(step) else {}
+        there = work.asking_there(servings)
+        stream = there.stream(step, context.partition_keys, _selected_names(context, pipeline))
+        output = StepOutput(stream, work, parents, partitioned=True, checks=checks)
+        yield dg.Output(output)
+        yield from checks.evaluations()
 
     return batches
 
@@ -134,9 +142,10 @@ def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         pool=pipeline.name,
     )
     def state(context: dg.AssetExecutionContext) -> StepOutput:
+        raise_if_held(work, step)
         decided = work.state(step)
         assert decided is not None
-        return StepOutput(decided, work.layout.folder, parents, partitioned=False)
+        return StepOutput(decided, work, parents, partitioned=False)
 
     return state
 

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from dataflow_assets.assets import identifier
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import SourceError
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
-from dataflow_assets.planning import RANGE_END, RANGE_START, to_do
+from dataflow_assets.planning import RANGE_END, RANGE_START, plan_of
 from dataflow_assets.sources.discovery import discover
 from dataflow_assets.step_work import hash_of
+from dataflow_assets.task_state import pause_requested
 
 _LOOK_EVERY_S = 30
 
@@ -40,8 +41,12 @@ def watch_sensor(work: PipelineWork) -> dg.SensorDefinition:
         minimum_interval_seconds=_LOOK_EVERY_S,
         default_status=dg.DefaultSensorStatus.STOPPED,
     )
-    def watch() -> Iterator[dg.RunRequest | dg.SkipReason]:
-        yield from watched(work)
+    def watch(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        pause = pause_requested(context.instance, work)
+        if pause is not None:
+            yield dg.SkipReason(str(pause))
+        else:
+            yield from watched(work)
 
     return watch
 
@@ -61,9 +66,10 @@ def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
         yield dg.RunRequest(run_key=unread, asset_selection=[asset_key(pipeline, SOURCE)])
         return
     batches = work.known_manifest().batches
-    names, keys = to_do(work, pipeline.ordered_steps, batches)
+    names, keys, gates = plan_of(work, pipeline.ordered_steps, batches)
     if not names:
-        yield dg.SkipReason(f"{pipeline.name} is up to date")
+        told = "; ".join(map(str, gates))
+        yield dg.SkipReason(told or f"{pipeline.name} is up to date")
         return
     span = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
     yield dg.RunRequest(
@@ -97,11 +103,18 @@ def asset_names(pipeline: Pipeline) -> list[str]:
 
 
 def daily_schedule(pipeline: Pipeline, job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
-    """Reads the source every night; the sensor runs what that brings."""
-    return dg.ScheduleDefinition(
+    """Reads the source every night, unless the pipeline is paused; the sensor runs what that brings."""
+    work = PipelineWork(pipeline)
+
+    @dg.schedule(
         name=f"{identifier(pipeline.name)}_daily",
         job=job,
         cron_schedule="0 3 * * *",
         default_status=dg.DefaultScheduleStatus.STOPPED,
         description=f"Reads the source of {pipeline.name} at 3 in the morning.",
     )
+    def daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        pause = pause_requested(context.instance, work)
+        return dg.RunRequest() if pause is None else dg.SkipReason(str(pause))
+
+    return daily

@@ -11,7 +11,7 @@ from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.status import StepStatus, status_of
+from dataflow_assets.status import StepStatus, step_statuses
 
 Tables = Iterator[pa.Table]
 
@@ -25,7 +25,8 @@ def export_step(
     rows of this step or one before failed, or batches are missing or stale, unless partial is allowed.
     """
     format = _format_of(to)
-    steps = status_of(work).steps
+    manifest = work.manifest()
+    steps = step_statuses(work, manifest.batches if manifest else [])
     name = work.pipeline.step(step).name if step else steps[-1].name
     if not allow_partial:
         _refuse_partial(work, name, steps)

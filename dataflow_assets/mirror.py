@@ -1,6 +1,6 @@
 """Keeps Dagster's partitions and materializations equal to the manifest and the commit records, the truth."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
 from dagster import DagsterInstance
@@ -122,15 +122,59 @@ def _missing_events(
         known, failed = _known_versions(instance, key), _failed(instance, key, manifest)
         lost[step.name] = records.keys() - known.keys()
         lineage = Lineage(instance, parents)
-        for batch, record in records.items():
-            if not record.inputs.keys() <= contents.keys():
-                continue  # left by another step that had this number
-            changed = {name for name, used in record.inputs.items() if contents[name].get(batch) != used}
+        made_of = _inputs_by_batch(work, step, records, contents)
+        untold = _untold(instance, key, parents, made_of, known)
+        for batch, inputs in made_of.items():
+            record = records[batch]
+            changed = {name for name, used in inputs.items() if contents[name].get(batch) != used}
             as_known = known.get(batch) == data_version(record, bool(changed) and mark_outdated)
-            as_known = as_known and batch not in failed | lost_above
+            as_known = as_known and batch not in failed | lost_above | untold
             if not as_known or _committed_after(folder, batch, interrupted_since):
-                tags = lineage.tags_of_batch(batch, record.inputs, changed)
+                tags = lineage.tags_of_batch(batch, inputs, changed)
                 yield batch_event(key, Committed(record, folder, reused=True), tags, bool(changed))
+
+
+def _inputs_by_batch(
+    work: PipelineWork,
+    step: Step,
+    records: Mapping[str, CommitRecord],
+    contents: Mapping[str, Mapping[str, str]],
+) -> dict[str, Mapping[str, str]]:
+    """What each committed batch was made of, by the names that the steps have now.
+
+    A record has the names of its time: where a step was renamed or another number fell to it, its
+    batches stay. Batches that were left by another step that had this number are not in it.
+    """
+    parents, now = parents_of(work.pipeline, step), work.step(step)
+    names = [*parents.batches, *parents.whole]
+    found: dict[str, Mapping[str, str]] = {}
+    for batch, record in records.items():
+        if record.inputs.keys() != set(names) and now.is_done(batch):
+            found[batch] = {name: contents[name][batch] for name in names}
+        elif record.inputs.keys() <= contents.keys():
+            found[batch] = record.inputs
+    return found
+
+
+def _untold(
+    instance: DagsterInstance,
+    key: dg.AssetKey,
+    parents: Parents,
+    made_of: Mapping[str, Mapping[str, str]],
+    known: Collection[str],
+) -> set[str]:
+    """The known batches, made of the parents that the step has now, whose events do not name them.
+
+    Only the last is looked at: they are told in order, so if that one is right, all are.
+    """
+    names = {*parents.batches, *parents.whole}
+    batches = [batch for batch, inputs in made_of.items() if batch in known and inputs.keys() == names]
+    if not batches:
+        return set()
+    wanted = dg.AssetRecordsFilter(key, asset_partitions=batches[-1:])
+    newest = instance.fetch_materializations(wanted, limit=1).records[0].asset_materialization
+    told = newest is not None and parents.are_named_in(newest.tags or {})
+    return set() if told else set(batches)
 
 
 def _missing_state(
@@ -138,11 +182,14 @@ def _missing_state(
 ) -> Iterator[dg.AssetMaterialization]:
     key = asset_key(work.pipeline, state_name(step.name))
     state = work.state(step)
-    known = instance.get_latest_materialization_event(key) is not None
+    parents = parents_of_state(work.pipeline, step)
+    newest = instance.get_latest_materialization_event(key)
+    told = newest.asset_materialization if newest else None
+    known = told is not None and parents.are_named_in(told.tags or {})
     if state is None or (known and not again) or not state.is_done():
         return
     code_version = {CODE_VERSION_TAG: operator_fingerprint(state.operator)}
-    tags = Lineage(instance, parents_of_state(work.pipeline, step)).tags_of_whole()
+    tags = Lineage(instance, parents).tags_of_whole()
     yield _whole_event(key, state.work.verdicts, manifest, {**code_version, **tags})
 
 

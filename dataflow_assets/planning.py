@@ -1,32 +1,91 @@
 """What is to be done: which assets, and which range of batches, so that all is up to date."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from dataflow_assets.checks import FailedGate, failed_gates, with_all_above
 from dataflow_assets.pipeline import Step
-from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.pipeline_work import PipelineWork, state_name
 
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 
+class Plan(NamedTuple):
+    """The assets to materialize, the batches from the first to the last that is not done, and what holds.
+
+    `gates` are the failed blocking checks of the steps and of what they depend on.
+    """
+
+    names: list[str]
+    keys: list[str]
+    gates: list[FailedGate]
+
+
 def to_do(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names of the assets to materialize, and the batches from the first to the last that is not done.
+    """The names of the assets to materialize, and the batches from the first to the last that is not done."""
+    plan = plan_of(work, steps, keys)
+    return plan.names, plan.keys
+
+
+def is_up_to_date(work: PipelineWork, keys: Sequence[str]) -> bool:
+    """Whether nothing is to do in the whole pipeline, and no blocking check fails."""
+    plan = plan_of(work, work.pipeline.ordered_steps, keys)
+    return not plan.names and not plan.gates
+
+
+def plan_of(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> Plan:
+    """What is to do for these steps.
 
     A batch is to do where its record is missing or made of other code, parameters or input than
     now, or where its parent's is. Dagster runs ranges: batches within it that are done are left
-    alone by the IO manager.
+    alone by the IO manager. Nothing downstream of a blocking check that fails is to do, unless the
+    check's own step is made again before.
     """
-    dirty: dict[str, set[str]] = {}
-    names: list[str] = []
-    for step in steps:
-        parents = work.pipeline.parents(step.name)
-        undone = set().union(*(dirty.get(parent, set()) for parent in parents))
+    wanted = {step.name for step in steps}
+    looked_at = with_all_above(work.pipeline, wanted)
+    planning = _Planning(work, keys)
+    for step in work.pipeline.ordered_steps:
+        if step.name in looked_at:
+            planning.add(step, step.name in wanted)
+    dirty = planning.dirty.values()
+    positions = [place for place, key in enumerate(keys) if any(key in some for some in dirty)]
+    span = list(keys[positions[0] : positions[-1] + 1]) if positions else []
+    return Plan(planning.names, span, planning.gates)
+
+
+@dataclass
+class _Planning:
+    work: PipelineWork
+    keys: Sequence[str]
+    names: list[str] = field(default_factory=list)
+    dirty: dict[str, set[str]] = field(default_factory=dict)
+    gates: list[FailedGate] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
+
+    def add(self, step: Step, is_wanted: bool) -> None:
+        """Looks at a step after all that it depends on."""
+        parents = self.work.pipeline.parents(step.name)
+        if self.held & set(parents):
+            self.held.add(step.name)
+            return
+        names, dirty = self._undone(step, parents) if is_wanted else ([], set())
+        gates = failed_gates(self.work, step, dirty)
+        if gates:
+            self.held.add(step.name)
+            self.gates += gates
+            return
+        self.names += names
+        self.dirty[step.name] = dirty
+
+    def _undone(self, step: Step, parents: Sequence[str]) -> tuple[list[str], set[str]]:
+        """The assets of the step that are to do, and its batches."""
+        work, names = self.work, []
+        undone = set().union(*(self.dirty.get(parent, set()) for parent in parents))
         state = work.state(step)
         if state is not None and (undone or not work.reuse or not state.is_done()):
-            names.append(f"{step.name}_state")
-            undone = set(keys)
+            names.append(state_name(step.name))
+            undone = set(self.keys)
         done = work.step(step)
-        dirty[step.name] = {key for key in keys if key in undone or not work.reuse or not done.is_done(key)}
-        if dirty[step.name]:
-            names.append(step.name)
-    positions = [place for place, key in enumerate(keys) if any(key in some for some in dirty.values())]
-    return names, list(keys[positions[0] : positions[-1] + 1]) if positions else []
+        dirty = {key for key in self.keys if key in undone or not work.reuse or not done.is_done(key)}
+        return ([*names, step.name] if dirty else names), dirty

@@ -2,14 +2,18 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import dagster as dg
 from dagster import DagsterExecutionInterruptedError, DagsterInstance
+from dagster._core.errors import DagsterAssetCheckFailedError
 from sqlalchemy.exc import SQLAlchemyError
 
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
-from dataflow_assets.control import StopFlag, held_signals, pipeline_lock
-from dataflow_assets.errors import DataflowError, RunError, Stopped
+from dataflow_assets.check_events import report_checks
+from dataflow_assets.checks import FailedGate, raise_if_failed
+from dataflow_assets.control import StopFlag, pipeline_lock
+from dataflow_assets.errors import CheckFailed, DataflowError, RunError, Stopped
 from dataflow_assets.event_log import kept_connections
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
@@ -17,8 +21,11 @@ from dataflow_assets.io.step_files import UP_TO_DATE_TAGS, StepFilesIOManager
 from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, repair_mirror
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
-from dataflow_assets.planning import RANGE_END, RANGE_START, to_do
+from dataflow_assets.planning import RANGE_END, RANGE_START, is_up_to_date, plan_of
 from dataflow_assets.progress import BatchDone, tell
+from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
+from dataflow_assets.running_task import RunningTask, running_task
+from dataflow_assets.task_state import TaskStore
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -27,31 +34,60 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
     """Brings the selected steps (default: all) up to date with the source, parameters and code.
 
     Committed batches that are still right are left alone. Raises ConfigError, SourceError or
-    PipelineBusy before anything is run; RunError where the run could not go on; Stopped after a
-    signal. Running it again goes on from the last committed batch.
+    PipelineBusy before anything is run, Paused too while the pipeline is paused; RunError where the
+    run could not go on; Stopped after a signal, Paused when it is paused meanwhile. Running it again
+    goes on from the last committed batch. CheckFailed, a RunError, is raised at the end where a blocking
+    check of a step fails: what does not depend on that step is made.
     """
     steps = _selected(work, select)
+    store = TaskStore(instance, work.layout.folder)
     with contextlib.ExitStack() as stack:
-        interrupted_since = stack.enter_context(pipeline_lock(work.layout.folder))
         stack.enter_context(dagster_errors(instance.root_directory, dg.DagsterInvalidInvocationError))
+        store.raise_if_paused()
+        interrupted_since = stack.enter_context(pipeline_lock(work.layout.folder))
         stack.enter_context(kept_connections(instance))
-        stop = stack.enter_context(held_signals())
+        task = stack.enter_context(running_task(store, work))
         remove_leftovers(work.layout.folder)
         if not work.source_is_current():
             work.check_source_columns()
-            _read_source(work, stop)
+            _read_source(work, task)
         manifest = work.known_manifest()
         work.check_columns(manifest.schema)
         work.remove_batches_but(set(manifest.batches))
         register_batches(instance, work.pipeline.name, manifest.batches)
         repair_mirror(work, instance, manifest, interrupted_since)
-        names, keys = to_do(work, steps, manifest.batches)
-        if names:
-            stop.raise_if_up()
-            tags = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
-            _materialize(work, instance, names, tags)
-        if select:
+        gates = _make(work, instance, steps, manifest.batches, task.stop)
+        if select or gates:
             mark_outdated(work, instance, manifest)
+        report_checks(work, instance)
+        raise_if_failed(gates)
+        task.is_complete = not select or is_up_to_date(work, manifest.batches)
+
+
+def _make(
+    work: PipelineWork,
+    instance: DagsterInstance,
+    steps: Sequence[Step],
+    batches: Sequence[str],
+    stop: StopFlag,
+) -> list[FailedGate]:
+    """Makes what is missing; where a blocking check fails, the rest without what is downstream of it.
+
+    Gives the blocking checks that failed. With `reuse` off all is made anew up to the first of them.
+    """
+    plan = plan_of(work, steps, batches)
+    while plan.names:
+        stop.raise_if_up()
+        tags = {RANGE_START: plan.keys[0], RANGE_END: plan.keys[-1]} if plan.keys else {}
+        try:
+            _materialize(work, instance, plan.names, tags)
+            return plan.gates
+        except CheckFailed:
+            made, work = plan.names, replace(work, reuse=True)
+            plan = plan_of(work, steps, batches)
+            if plan.names == made or not plan.gates:
+                raise
+    return plan.gates
 
 
 def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
@@ -60,12 +96,14 @@ def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
     return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
 
 
-def _read_source(work: PipelineWork, stop: StopFlag) -> None:
+def _read_source(work: PipelineWork, task: RunningTask) -> None:
     """Writes step 0. Its materialization is reported with whatever else Dagster does not know yet.
 
     A run of Dagster would cost a third of a second and show each bad path as a failed run.
     """
-    for committed in work.ingest(lambda manifest: None).commit_all(stop):
+    task.begin_step(SOURCE)
+    for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
+        task.committed(committed.record.batch)
         tell(BatchDone(SOURCE, committed.record, committed.reused))
 
 
@@ -78,7 +116,10 @@ def _materialize(
             pipeline_assets(work),
             selection=selection,
             instance=instance,
-            resources={IO_MANAGER_KEY: StepFilesIOManager(root=str(work.layout.root))},
+            resources={
+                IO_MANAGER_KEY: StepFilesIOManager(root=str(work.layout.root)),
+                SERVINGS_KEY: ServingsResource(),
+            },
             tags={**tags, **UP_TO_DATE_TAGS, "dataflow/pipeline": work.pipeline.name},
             run_config=_QUIET,
         )
@@ -94,6 +135,8 @@ def _own_errors() -> Iterator[None]:
         yield
     except DataflowError:
         raise
+    except DagsterAssetCheckFailedError as error:
+        raise CheckFailed(str(error)) from None
     except DagsterExecutionInterruptedError:
         raise Stopped("stopped by a signal between two batches; run the same command to go on") from None
     except Exception as error:

@@ -31,9 +31,9 @@ def _write(file: Path, name: str) -> str:
     return str(file)
 
 
-def _built(name: str, batch_rows: int = 5) -> Pipeline:
-    step = Step(name="one", type="made_suffix")
-    return Pipeline(name=name, source=SourceSpec(path="x"), batch_rows=batch_rows, steps=[step])
+def _built(name: str, batch_rows: int = 5, step: str = "one") -> Pipeline:
+    steps = [Step(name=step, type="made_suffix")]
+    return Pipeline(name=name, source=SourceSpec(path="x"), batch_rows=batch_rows, steps=steps)
 
 
 def test_every_shipped_pipeline_loads():
@@ -90,6 +90,35 @@ def test_a_file_and_a_registered_pipeline_of_a_name_are_refused(folder):
         ConfigError, match=f"two pipelines are called 'mine': {file} and .*test_pipeline_catalog.py"
     ):
         catalog()
+
+
+@pytest.mark.parametrize("names", [("a-b", "a_b"), ("a_b", "a-b")])
+def test_two_files_of_a_name_in_dagster_are_refused_with_both_places(folder, names):
+    places = [_write(folder / f"{name}.yaml", name) for name in names]
+    with pytest.raises(ConfigError) as raised:
+        catalog()
+    (line,) = raised.value.problems
+    assert line.startswith("'a-b/source' and 'a_b/source' have one name in Dagster, 'a_b__source': ")
+    assert all(place in line for place in places)
+
+
+def test_pipelines_whose_steps_have_one_name_in_dagster_are_refused():
+    register_pipeline(_built("a__b"))
+    register_pipeline(_built("a", step="b__one"))
+    with pytest.raises(ConfigError, match="'a/b__one' and 'a__b/one' have one name in Dagster"):
+        catalog()
+
+
+def test_a_pipeline_named_like_a_step_of_another_in_dagster_is_fine():
+    register_pipeline(_built("a__one"))
+    register_pipeline(_built("a"))
+    assert {"a", "a__one"} <= set(catalog())
+
+
+def test_a_name_is_found_beside_one_that_is_the_same_in_dagster(folder):
+    _write(folder / "one.yaml", "a-b")
+    _write(folder / "two.yaml", "a_b")
+    assert find_pipeline("a-b").name == "a-b"
 
 
 def test_the_mistakes_of_all_files_come_together(folder):

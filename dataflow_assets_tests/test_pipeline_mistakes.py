@@ -102,6 +102,10 @@ TEXTS = {
         TWO + "  - {name: a, type: made_chunk, params: {chunk_size: 2}}\n",
         "p.yaml:5: step 2 'a' (made_chunk): step 1 has the name 'a' too",
     ),
+    "two steps of a name in Dagster": (
+        HEAD + "steps:\n- {name: a-b, type: made_suffix}\n- {name: a_b, type: made_suffix}\n",
+        "p.yaml:5: step 2 'a_b' (made_suffix): step 1 is called 'a-b', and 'a_b' is the same name to Dagster",
+    ),
     "a step called source": (
         HEAD + "steps:\n- {name: source, type: made_suffix}\n",
         "name: 'source' is kept for assets of the package",
@@ -109,6 +113,10 @@ TEXTS = {
     "a step called like a state": (
         HEAD + "steps:\n- {name: unique_state, type: made_suffix}\n",
         "name: 'unique_state' is kept for assets",
+    ),
+    "a step called like a state in Dagster": (
+        HEAD + "steps:\n- {name: unique-state, type: made_suffix}\n",
+        "name: 'unique-state' is kept for assets",
     ),
     "an unknown operator": (
         HEAD + "steps:\n- {name: a, type: made_sufix}\n",
@@ -206,6 +214,16 @@ def test_all_mistakes_of_a_file_come_together_in_order_of_lines(tmp_path):
     )
     lines = mistakes(tmp_path, text)
     assert [int(line.split(":")[1]) for line in lines] == [1, 2, 3, 4, 6, 7, 7, 8, 9]
+
+
+def test_each_step_of_a_name_that_is_taken_is_told_beside_other_mistakes(tmp_path):
+    steps = [f"- {{name: {name}, type: made_suffix}}\n" for name in ("a-b", "a_b", "a-b")]
+    lines = mistakes(tmp_path, HEAD + "steps:\n" + "".join(steps) + "- {name: c, type: nosuch}\n")
+    assert [line.split(": ")[2].split(",")[0] for line in lines[:2]] == [
+        "step 1 is called 'a-b'",
+        "step 1 has the name 'a-b' too; give each its own",
+    ]
+    assert len(lines) == 3
 
 
 def test_a_broken_step_may_be_depended_on_without_a_second_mistake(tmp_path):

@@ -3,8 +3,9 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.progress import (
     BarColumn,
@@ -15,7 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dataflow_assets.cli.console import console, print_line, print_table, shown_counts
+from dataflow_assets.checks import CheckResult
+from dataflow_assets.cli.console import console, print_line, print_table, shown_counts, shown_path
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.progress import BatchDone, listening
 from dataflow_assets.status import PipelineStatus
@@ -130,10 +132,30 @@ def run_display(work: PipelineWork) -> Iterator[RunDisplay]:
     display.finish()
 
 
-def print_status(status: PipelineStatus) -> None:
-    """The table of a pipeline's steps."""
+def shown_usage(usage: Mapping[str, float]) -> str:
+    """`12 calls (3 answers from the ledger), 1,234 tokens in, 567 out, cost 0.0123`."""
+    cached = f" and {usage['cached']:,.0f} answers from the ledger" if usage["cached"] else ""
+    tokens = f"{usage['tokens_in']:,.0f} tokens in, {usage['tokens_out']:,.0f} out"
+    return f"{usage['calls']:,.0f} calls{cached}, {tokens}, cost {usage['cost']:.4f}"
+
+
+def shown_check(check: CheckResult) -> str:
+    """`check mean_score failed: 3.1 in batch in_b00002 (min_mean 5), a warning`."""
+    word = {None: "not looked at yet", True: "passed", False: "failed"}[check.passed]
+    value = "" if check.passed is None else f": {check.value_text}"
+    batch = f" in batch {check.batch}" if check.batch else ""
+    kind = "blocking" if check.blocking else "a warning"
+    return f"check {check.name} {word}{value}{batch} ({check.limit_text}), {kind}"
+
+
+def print_status(status: PipelineStatus, folder: Path) -> None:
+    """The table of a pipeline's steps, and what steps that are no more left in its folder."""
     rejected = f", {shown_counts(status.source_rejected)} lines rejected" if status.source_rejected else ""
     print_line(f"{status.pipeline}: {status.state}, {status.rows_read:,} rows read{rejected}")
+    if status.why:
+        print_line(
+            f"{status.paused.who} since {status.paused.when}: {status.why}" if status.paused else status.why
+        )
     rows = [
         (
             step.step,
@@ -149,3 +171,13 @@ def print_status(status: PipelineStatus) -> None:
     ]
     headers = ("step", "name", "type", "batches", "rows in", "rows out", "rejected", "failed")
     print_table(headers, rows, right=("step", "batches", "rows in", "rows out", "failed"))
+    for step in status.steps:
+        if step.usage:
+            print_line(f"{step.name}: {shown_usage(step.usage)}")
+        for check in step.checks:
+            print_line(f"{step.name}: {shown_check(check)}")
+    if status.leftover_steps:
+        print_line(
+            f"left in {shown_path(folder)} by steps that are no more: {', '.join(status.leftover_steps)}; "
+            "nothing reads them, they can be deleted"
+        )

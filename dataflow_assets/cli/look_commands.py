@@ -1,6 +1,7 @@
 """Commands that look and change nothing: status, validate, list, operators, sample."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import click
 import orjson
@@ -9,13 +10,14 @@ import pyarrow as pa
 from dataflow_assets.batch import ROW_ID, rows_of
 from dataflow_assets.cli.console import pipeline_option, print_line, print_table, work_of
 from dataflow_assets.cli.display import print_status
-from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.errors import ConfigError, DataflowError, MissingBatch
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import find_operator, operators
 from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline.file import load_pipeline
+from dataflow_assets.pipeline.problems import printable
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.status import status_of
 
@@ -32,11 +34,12 @@ def print_json(value: object) -> None:
 @as_json
 def status(pipeline: str, root: str | None, as_json: bool) -> None:
     """Where a pipeline stands: rows and batches of each step, and what is out of date."""
-    found = status_of(work_of(pipeline, root))
+    work = work_of(pipeline, root)
+    found = status_of(work)
     if as_json:
         print_json(found.as_json())
     else:
-        print_status(found)
+        print_status(found, work.layout.folder)
 
 
 @click.command()
@@ -45,13 +48,23 @@ def validate(files: tuple[str, ...]) -> None:
     """Check pipeline files: names, parameters, the graph, and the columns against the real source."""
     problems: list[str] = []
     for file in files:
-        try:
-            PipelineWork(load_pipeline(file)).check_before_run()
+        found = _problems_of(file)
+        if not found:
             print_line(f"{file}: ok")
-        except ConfigError as error:
-            problems += error.problems
+        problems += found
     if problems:
         raise ConfigError(problems)
+
+
+def _problems_of(file: str) -> list[str]:
+    """What would stop a run of this file before it began, each mistake with the file's name."""
+    try:
+        PipelineWork(load_pipeline(file)).check_before_run()
+    except DataflowError as error:
+        where = printable(str(Path(file)))
+        lines = error.problems if isinstance(error, ConfigError) else [str(error)]
+        return [line if line.startswith(f"{where}:") else f"{where}: {line}" for line in lines]
+    return []
 
 
 @click.command("list")

@@ -9,14 +9,18 @@ from typing import NoReturn
 import click
 
 from dataflow_assets.cli.console import print_error, print_line
+from dataflow_assets.cli.control_commands import pause, resume_command
 from dataflow_assets.cli.export_command import export
+from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
+from dataflow_assets.cli.ledger_commands import ledger_group
 from dataflow_assets.cli.look_commands import list_operators, list_pipelines, sample, status, validate
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
 from dataflow_assets.errors import DataflowError
 
 _EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing
-was run; 3 stopped or paused, the same command goes on; 5 done, but rows wait in the failed queue."""
+was run; 3 stopped, the same command goes on, or paused, `resume` goes on; 5 done, but rows wait in the
+failed queue."""
 
 
 def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -36,7 +40,24 @@ def group() -> None:
     """Make LLM training data in steps that can be killed at any moment and lose nothing."""
 
 
-for command in (run, status, validate, list_pipelines, list_operators, sample, export, init, new, schema):
+for command in (
+    run,
+    pause,
+    resume_command(),
+    status,
+    validate,
+    list_pipelines,
+    list_operators,
+    sample,
+    export,
+    ledger_group,
+    failed,
+    retry_failed,
+    put_back,
+    init,
+    new,
+    schema,
+):
     group.add_command(command)
 
 

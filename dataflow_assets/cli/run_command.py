@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from dataflow_assets.cli.console import pipeline_option, print_line, shown_path
+from dataflow_assets.cli.console import pipeline_option, print_line, print_table, shown_path
 from dataflow_assets.cli.display import print_status, run_display
 from dataflow_assets.errors import PipelineBusy
 from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
-from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
 from dataflow_assets.status import status_of
 
 ROWS_FAILED = 5
@@ -30,7 +30,13 @@ _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows in a batch.")
 @click.option("--workers", type=click.IntRange(min=1), help="Batches in hand at a time [default: the cores].")
 @click.option("--select", multiple=True, metavar="STEP", help="Only this step; may be given several times.")
-@click.option("--fresh", is_flag=True, help="Make every batch again, whatever is committed.")
+@click.option(
+    "--serving", metavar="NAME", help="Ask this serving: one of the pipeline, `openai`, `scripted`."
+)
+@click.option("--fresh", is_flag=True, help="Make every batch again, whatever is committed or answered.")
+@click.option(
+    "--dry-run", type=click.IntRange(min=1), metavar="N", help="Ask for N rows only; say what all would cost."
+)
 @click.pass_context
 def run(
     context: click.Context,
@@ -41,11 +47,18 @@ def run(
     batch_rows: int | None,
     workers: int | None,
     select: tuple[str, ...],
+    serving: str | None,
     fresh: bool,
+    dry_run: int | None,
 ) -> None:
     """Run a pipeline, or go on with it: only batches that are missing or out of date are made."""
     changed = find_pipeline(pipeline).with_changes(
-        input=input_path, root=root, format=format_, batch_rows=batch_rows, workers=workers
+        input=input_path,
+        root=root,
+        format=format_,
+        batch_rows=batch_rows,
+        workers=workers,
+        serving=serving,
     )
     settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
@@ -53,6 +66,16 @@ def run(
         changed.step(name)
     work.check_before_run()
     print_line(f"{changed.name}: {shown_path(work.layout.folder)}")
+    if not serving and scripted_by_default(changed):
+        print_line(
+            "No serving is set: the scripted serving answers, a fake. For a real model set OPENAI_MODEL and "
+            "OPENAI_BASE_URL or OPENAI_API_KEY, or name a serving of the pipeline with --serving."
+        )
+    for name in unpriced_models(changed):
+        print_line(f"The price of {name!r} is not known, its cost counts as 0: give its serving a `price`.")
+    if dry_run is not None:
+        _print_estimate(work, dry_run)
+        return
     with run_display(work) as display:
         gc.disable()  # as in the package: Dagster is imported here
         from dataflow_assets.home import open_instance
@@ -67,8 +90,33 @@ def run(
             display.quiet = True
             raise
     status = status_of(work)
-    print_status(status)
+    print_status(status, work.layout.folder)
     if status.failed_rows:
         where = shown_path(work.layout.folder)
         print_line(f"{status.failed_rows} rows failed; they are in _failed of their step in {where}")
         context.exit(ROWS_FAILED)
+
+
+def _print_estimate(work: PipelineWork, rows: int) -> None:
+    from dataflow_assets.estimate import estimate
+
+    found = estimate(work, rows)
+    cells = [
+        (
+            step.name,
+            step.model,
+            f"{step.rows:,.0f}",
+            f"{step.calls:,.0f}",
+            f"{step.tokens_in:,.0f}",
+            f"{step.tokens_out:,.0f}",
+            f"{step.cost:,.4f}",
+            "?" if step.hours is None else f"{step.hours:,.2f}",
+        )
+        for step in found.steps
+    ]
+    headers = ("step", "model", "rows", "calls", "tokens in", "tokens out", "cost", "hours")
+    print_table(headers, cells, right=headers[2:])
+    print_line(
+        f"about {found.cost:,.4f} for {found.rows:,} rows, judged by the first {found.sampled:,} of them "
+        f"({found.failed:,} failed), whose answers are in the ledger now"
+    )

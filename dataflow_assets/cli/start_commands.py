@@ -16,8 +16,8 @@ from dataflow_assets.cli.look_commands import print_json
 from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.home import ensure_home
 from dataflow_assets.operators.registry import operators
+from dataflow_assets.pipeline.names import FolderName
 from dataflow_assets.pipeline.schema import json_schema
-from dataflow_assets.pipeline.step import FolderName
 
 _MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 

@@ -55,8 +55,9 @@ def batch_metadata(committed: Committed) -> Metadata:
         head = kept.slice(0, HEAD_ROWS) if kept is not None else None
     metadata = {
         **count_metadata(record.rows_in, record.rows_out, record.rejected, record.failed, record.seconds),
+        **usage_metadata(record.usage),
         "dagster/column_schema": dg.MetadataValue.table_schema(column_schema(record.schema)),
-        "dagster/uri": dg.MetadataValue.path(str(folder.file_of(record.batch))),
+        "path": dg.MetadataValue.path(str(folder.file_of(record.batch))),
         "generation": dg.MetadataValue.int(record.generation),
     }
     for part in ("rejected", "failed"):
@@ -82,6 +83,15 @@ def count_metadata(
     for kind, counts in (("rejected", rejected), ("failed", failed)):
         if counts:
             metadata[f"{kind}_by_reason"] = dg.MetadataValue.json(dict(counts))
+    return metadata
+
+
+def usage_metadata(usage: Mapping[str, float]) -> Metadata:
+    """What calls to models took: counts, tokens, and cost in the prices' currency."""
+    numbers = {name: value for name, value in usage.items() if name != "cost"}
+    metadata: Metadata = {name: dg.MetadataValue.int(int(value)) for name, value in numbers.items()}
+    if "cost" in usage:
+        metadata["cost"] = dg.MetadataValue.float(round(usage["cost"], 6))
     return metadata
 
 

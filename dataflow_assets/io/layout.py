@@ -1,9 +1,13 @@
 """Where a pipeline's files are: the folder names of one pipeline below its root."""
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataflow_assets.io.formats import Format
+from dataflow_assets.errors import StorageError
+from dataflow_assets.failed_queue.edits import EDITS
+from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.names import inside
 from dataflow_assets.io.step_folder import COMMITS, StepFolder
 
@@ -39,8 +43,24 @@ class PipelineLayout:
     def step(self, number: int) -> StepFolder:
         """The folder of a step; 0 is the source. Raises ConfigError where a link leads out of the root."""
         path = self.folder / f"{self.prefix}_step{number}"
-        self._check_links(path, "_rejected", "_failed", STATE)
+        self._check_links(path, "_rejected", "_failed", STATE, EDITS)
         return StepFolder(path, self.format, self.whole, self.allow_pickle)
+
+    def leftover_steps(self, steps: int) -> list[str]:
+        """The names of step folders, and files of whole steps, whose number is above that of the last step.
+
+        They are left where a pipeline had more steps before. In order of number; raises StorageError.
+        """
+        endings = "|".join(EXTENSIONS.values())
+        ours = re.compile(rf"{re.escape(self.prefix)}_step([1-9][0-9]*)(\.({endings}))?")
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StorageError(f"{self.folder} cannot be read: {error.strerror}; give permission") from error
+        numbered = ((int(found[1]), name) for name in names if (found := ours.fullmatch(name)))
+        return [name for number, name in sorted(numbered) if number > steps]
 
     def summaries(self, number: int) -> StepFolder:
         """What a dataset-scope step noted of each batch."""

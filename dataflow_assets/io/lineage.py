@@ -26,6 +26,11 @@ class Parents:
     batches: Mapping[str, dg.AssetKey] = field(default_factory=dict)
     whole: Mapping[str, dg.AssetKey] = field(default_factory=dict)
 
+    def are_named_in(self, tags: Mapping[str, str]) -> bool:
+        """Whether the tags of an event name all of them."""
+        keys = [*self.batches.values(), *self.whole.values()]
+        return all(f"{INPUT_DATA_VERSION_TAG}/{key.to_user_string()}" in tags for key in keys)
+
 
 class Lineage:
     """The parents of an asset with their newest events; made after those were written."""

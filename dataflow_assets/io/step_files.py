@@ -1,7 +1,7 @@
 """The IO manager: commits each batch as it is pulled, tells Dagster at once, and reads batches back."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,16 +22,22 @@ from dataflow_assets.io.events import (
     batch_event,
     batch_metadata,
     count_metadata,
+    usage_metadata,
 )
 from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.progress import BatchDone, tell
+from dataflow_assets.running_task import RunningTask, running_task
+from dataflow_assets.task_state import TaskStore
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dataflow_assets.check_events import StepChecks
 
 FOLDER_METADATA = "dataflow/folder"
 FORMAT_METADATA = "dataflow/format"
@@ -46,14 +52,15 @@ _NO_PARTITION = "all"
 class StepOutput:
     """What an asset of a pipeline hands to the IO manager.
 
-    `lock` is the pipeline's folder. A `partitioned` output has an event a batch; any other has one
-    event with the sums.
+    A `partitioned` output has an event a batch; any other has one event with the sums. `checks` are
+    told of each batch, and at the end.
     """
 
     work: Committable
-    lock: Path
+    pipeline: PipelineWork
     parents: Parents
     partitioned: bool
+    checks: "StepChecks | None" = None
 
 
 @dataclass(frozen=True)
@@ -115,16 +122,22 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         lineage = Lineage(context.step_context.instance, output.parents)
         totals = Totals()
         asset = context.asset_key.path[-1]
-        with pipeline_lock(output.lock), held_signals() as stop, _cancelled_when_stopped(context):
-            for committed in output.work.commit_all(stop):
+        with _task(context, output) as task, _closed(output.work.commit_all(task.stop)) as batches:
+            for committed in batches:
                 totals.add(committed)
+                task.committed(committed.record.batch)
                 tell(BatchDone(asset, committed.record, committed.reused))
-                if output.partitioned and not (only_new and committed.reused):
+                report = output.partitioned and not (only_new and committed.reused)
+                if report:
                     record = committed.record
                     tags = lineage.tags_of_batch(record.batch, record.inputs)
                     context.log_event(
                         batch_event(context.asset_key, committed, {**tags, **_backfill_tags(context)})
                     )
+                if output.checks is not None:
+                    output.checks.committed(committed, report)
+            if output.checks is not None:
+                output.checks.finish()
         if not output.partitioned:
             tags = {**_code_version_tags(context), **lineage.tags_of_whole(), **_backfill_tags(context)}
             context.log_event(
@@ -133,7 +146,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
 
     def _commit_tables(self, context: dg.OutputContext, obj: object) -> None:
         folder = self._folder(context.asset_key)
-        keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
+        keys = _keys(context)
         for key in keys:
             key_to_name(key)
         tables = {keys[0]: obj} if len(keys) == 1 else obj if isinstance(obj, dict) else {}
@@ -163,7 +176,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         upstream = context.upstream_output
         metadata = (upstream.definition_metadata or {}) if upstream is not None else {}
         folder = folder_in(metadata) or self._folder(context.asset_key)
-        keys = list(context.asset_partition_keys) if context.has_asset_partitions else [_NO_PARTITION]
+        keys = _keys(context)
         batches = StoredBatches(folder, keys)
         wanted = context.dagster_type.typing_type
         if wanted is StoredBatches:
@@ -178,10 +191,15 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         return StepFolder(inside(root, path), format, allow_pickle=self.allow_pickle)
 
 
-def folder_metadata(folder: StepFolder) -> dict[str, str]:
-    """What an asset of a pipeline says of its files in its definition, for assets that read it."""
+def folder_metadata(folder: StepFolder) -> dict[str, str | dg.MetadataValue]:
+    """What an asset of a pipeline says of its files: `path` to people, the rest to assets that read it."""
     flags = [name for name in ("whole", "allow_pickle") if getattr(folder, name)]
-    return {FOLDER_METADATA: str(folder.path), FORMAT_METADATA: " ".join([folder.format, *flags])}
+    path = folder.file_of(_NO_PARTITION) if folder.whole else folder.path
+    return {
+        "path": dg.MetadataValue.path(path),
+        FOLDER_METADATA: str(folder.path),
+        FORMAT_METADATA: " ".join([folder.format, *flags]),
+    }
 
 
 def folder_in(metadata: Mapping[str, object]) -> StepFolder | None:
@@ -204,6 +222,7 @@ class Totals:
         self.rejected: dict[str, int] = {}
         self.failed: dict[str, int] = {}
         self.seconds = 0.0
+        self.usage: dict[str, float] = {}
 
     def add(self, committed: Committed) -> None:
         """Counts a batch."""
@@ -213,6 +232,9 @@ class Totals:
         self.rows_in += record.rows_in
         self.rows_out += record.rows_out
         self.seconds += 0.0 if committed.reused else record.seconds
+        used = {} if committed.reused else record.usage
+        for name, amount in used.items():
+            self.usage[name] = self.usage.get(name, 0) + amount
         for counts, more in ((self.rejected, record.rejected), (self.failed, record.failed)):
             for name, count in more.items():
                 counts[name] = counts.get(name, 0) + count
@@ -224,7 +246,7 @@ class Totals:
             "batches": dg.MetadataValue.int(self.batches),
             "new_batches": dg.MetadataValue.int(self.new),
         }
-        return {**counts, **batches}
+        return {**counts, **usage_metadata(self.usage), **batches}
 
 
 def _write_all_events_here(context: dg.OutputContext) -> None:
@@ -239,6 +261,17 @@ def _write_all_events_here(context: dg.OutputContext) -> None:
     step_context._plan_data = step_context.plan_data._replace(dagster_run=deferred)
 
 
+def _keys(context: dg.OutputContext | dg.InputContext) -> list[str]:
+    """The partitions of this run in the order of their definition; Dagster gives them in none."""
+    if not context.has_asset_partitions:
+        return [_NO_PARTITION]
+    asked = set(context.asset_partition_keys)
+    ordered = context.asset_partitions_def.get_partition_keys(
+        dynamic_partitions_store=context.step_context.instance if context.step_context else None
+    )
+    return [key for key in ordered if key in asked]
+
+
 def _code_version_tags(context: dg.OutputContext) -> dict[str, str]:
     version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
     return {CODE_VERSION_TAG: version} if version else {}
@@ -250,11 +283,34 @@ def _backfill_tags(context: dg.OutputContext) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _cancelled_when_stopped(context: dg.OutputContext) -> Iterator[None]:
+def _closed(batches: Iterator[Committed]) -> Iterator[Iterator[Committed]]:
+    """Ends the threads behind the batches when a batch is the last for an error of ours, not much later."""
+    try:
+        yield batches
+    finally:
+        if isinstance(batches, Generator):
+            batches.close()
+
+
+@contextlib.contextmanager
+def _task(context: dg.OutputContext, output: StepOutput) -> Iterator[RunningTask]:
+    """The asset as part of its pipeline's run: that of the command around it, else that of Dagster."""
+    run, instance = context.step_context.dagster_run, context.step_context.instance
+    span = context.asset_partition_key_range if output.partitioned else None
+    with (
+        pipeline_lock(output.pipeline.layout.folder),
+        cancelled_when_stopped(instance, run),
+        running_task(TaskStore(instance, output.pipeline.layout.folder), output.pipeline, run.run_id) as task,
+    ):
+        task.begin_step(context.asset_key.path[-1], span and (span.start, span.end), run.run_id)
+        yield task
+
+
+@contextlib.contextmanager
+def cancelled_when_stopped(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[None]:
     """Turns Stopped into a CANCELED run that Dagster does not retry; its partitions are exact."""
     try:
         yield
     except Stopped as stopped:
-        step_context = context.step_context
-        step_context.instance.report_run_canceling(step_context.dagster_run, message=str(stopped))
+        instance.report_run_canceling(run, message=str(stopped))
         raise dg.Failure(description=str(stopped), allow_retries=False) from stopped

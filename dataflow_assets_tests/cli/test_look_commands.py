@@ -23,6 +23,9 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
     assert [line.split()[:2] for line in call("list").out.splitlines()[1:]] == [
         ["four", "4"],
+        ["reasoning", "4"],
+        ["sft_synthesis", "5"],
+        ["text2qa", "4"],
         ["text_clean", "6"],
     ]
 
@@ -63,6 +66,33 @@ def test_validate_tells_the_mistakes_of_all_files(call: Call, tmp_path: Path):
     assert [line.split(":")[1].strip() for line in answer.err.splitlines()] == ["bad.yaml", "nowhere.yaml"]
 
 
+def test_validate_goes_on_after_a_source_that_cannot_be_read(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    (tmp_path / "lost.yaml").write_text(GOOD_STEP.replace("in.jsonl", "lost.jsonl"))
+    (tmp_path / "bad.yaml").write_text(BAD_STEP)
+    answer = call("validate", "lost.yaml", "./bad.yaml", "four.yaml")
+    assert (answer.code, answer.out) == (2, "four.yaml: ok\n")
+    first, second = answer.err.splitlines()
+    assert first.startswith("error: lost.yaml: ") and "lost.jsonl" in first
+    assert second.startswith("error: bad.yaml:4: step 1 'one' (lowercas): ")
+
+
+def test_validate_names_the_file_of_a_root_that_is_no_folder(call: Call, tmp_path: Path):
+    (tmp_path / "far.yaml").write_text(GOOD_STEP.replace("steps:", "root: s3://bucket/data\nsteps:"))
+    answer = call("validate", "far.yaml", "nowhere.yaml")
+    assert answer.code == 2
+    assert [line.split(":")[1].strip() for line in answer.err.splitlines()] == ["far.yaml", "nowhere.yaml"]
+
+
+def test_validate_tells_files_of_a_newer_version_as_a_mistake(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    (tmp_path / "data" / "four").mkdir(parents=True)
+    (tmp_path / "data" / "four" / "manifest.json").write_text('{"version": 99, "checksum": ""}')
+    answer = call("validate", "four.yaml")
+    assert answer.code == 2
+    assert answer.err.startswith("error: four.yaml: ") and "newer dataflow_assets" in answer.err
+
+
 def test_validate_checks_columns_against_the_real_source(call: Call, tmp_path: Path):
     file = write_project(tmp_path)
     file.write_text(
@@ -93,7 +123,7 @@ def test_status_as_json_after_a_run(call: Call, done: Path):
     step = status["steps"][2]
     assert set(step) == {
         *("step", "name", "type", "batches_done", "batches_total"),
-        *("rows_in", "rows_out", "rejected", "failed", "stale"),
+        *("rows_in", "rows_out", "rejected", "failed", "stale", "usage", "checks"),
     }
     assert (step["step"], step["name"], step["type"], step["stale"]) == (
         3,
@@ -114,6 +144,21 @@ def test_status_for_people_has_a_line_for_each_step(call: Call, done: Path):
 def test_status_of_another_root(call: Call, done: Path, tmp_path: Path):
     status = json.loads(call("status", "four.yaml", "--root", str(tmp_path), "--json", folder=done).out)
     assert status["state"] == "new"
+
+
+def test_status_names_the_folders_of_steps_that_are_no_more(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    for number in (4, 5):
+        (tmp_path / "data" / "four" / f"four_step{number}").mkdir(parents=True)
+    assert call("status", "four.yaml").out.splitlines()[-1] == (
+        "left in data/four by steps that are no more: four_step5; nothing reads them, they can be deleted"
+    )
+    assert json.loads(call("status", "four.yaml", "--json").out)["leftover_steps"] == ["four_step5"]
+
+
+def test_status_without_leftovers_says_nothing_of_them(call: Call, done: Path):
+    assert "left in" not in call("status", "four.yaml", folder=done).out
+    assert json.loads(call("status", "four.yaml", "--json", folder=done).out)["leftover_steps"] == []
 
 
 def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):

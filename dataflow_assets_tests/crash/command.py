@@ -71,13 +71,13 @@ def start(folder: Path, *arguments: str, kill: str | None = None, **popen: objec
     return Running([sys.executable, "-m", *module, *arguments], cwd=folder, **popen)
 
 
-def finish(process: Running) -> Finished:
+def finish(process: Running, limit_s: float = LIMIT_S) -> Finished:
     """Waits for the command's end."""
     try:
-        process.wait(LIMIT_S)
+        process.wait(limit_s)
     except subprocess.TimeoutExpired:
         process.kill()
-        raise AssertionError(f"still running after {LIMIT_S} s: {process.texts()}") from None
+        raise AssertionError(f"still running after {limit_s} s: {process.texts()}") from None
     process.wait_for_output()
     return Finished(process.returncode, *process.texts())
 

@@ -130,7 +130,7 @@ def signal_before_steps(calls: int) -> None:
     """A signal outside of Dagster, before the N-th search for what is to do."""
     from dataflow_assets import run
 
-    _wrap(run, "to_do", calls, always, lambda *_: os.kill(os.getpid(), signal.SIGTERM), lambda *_: None)
+    _wrap(run, "plan_of", calls, always, lambda *_: os.kill(os.getpid(), signal.SIGTERM), lambda *_: None)
 
 
 def always(*_: object, **__: object) -> bool:

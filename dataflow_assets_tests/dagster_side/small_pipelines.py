@@ -141,6 +141,11 @@ class SmallProject:
         batches = manifest.batches if manifest else []
         return {batch for batch in batches if folder.record(batch) is not None}
 
+    def committed_at(self) -> list[int]:
+        """When each step was last committed to, in order."""
+        numbers = range(1, len(self.work.pipeline.steps) + 1)
+        return [self.work.layout.step(number).commits.stat().st_mtime_ns for number in numbers]
+
     def newest(self, name: str, batch: str | None = None) -> dg.AssetMaterialization:
         """The newest materialization of an asset or of one of its batches."""
         wanted = dg.AssetRecordsFilter(self.key(name), asset_partitions=[batch] if batch else None)

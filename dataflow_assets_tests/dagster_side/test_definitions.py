@@ -74,3 +74,22 @@ def test_a_step_shows_its_operator_parameters_and_code_version(tmp_path):
     assert node.metadata["params"]["min_chars"] == 2
     assert node.code_version
     assert node.description.startswith("Step 2, `filter_length`: ")
+
+
+def _paths(pipeline_file) -> dict[str, str]:
+    graph = definitions_of([load_pipeline(pipeline_file)]).resolve_asset_graph()
+    return {node.key.path[-1]: node.metadata["path"].value for node in graph.asset_nodes}
+
+
+def test_each_asset_shows_the_folder_of_its_rows_as_a_path(tmp_path):
+    paths = _paths(write_pipeline(tmp_path, "one", head="root: data\n"))
+    folder = tmp_path / "data" / "one"
+    assert paths["source"] == str(folder / "one_step0")
+    assert paths["unique"] == str(folder / "one_step3")
+    assert paths["unique_state"] == str(folder / "one_step3" / "_state" / "verdicts")
+
+
+def test_a_step_of_one_file_shows_that_file_as_its_path(tmp_path):
+    file = write_pipeline(tmp_path, "one", "  - {name: a, type: lowercase, params: {column: text}}\n")
+    file.write_text(file.read_text().replace("batch_rows: 2", "batch_rows: null\nroot: data"))
+    assert _paths(file)["a"] == str(tmp_path / "data" / "one" / "one_step1.jsonl")

@@ -14,7 +14,7 @@ FAILING = """\
 """
 NUMBERS = {
     "rows_in", "dagster/row_count", "rejected", "failed", "seconds", "rows_per_second",
-    "dagster/column_schema", "preview", "dagster/uri",
+    "dagster/column_schema", "preview", "path",
 }  # fmt: skip
 STEP_NAMES = ["lower", "long-enough", "unique", "last"]
 

@@ -14,6 +14,7 @@ DIAMOND = """\
   - {name: right, type: rename_columns, params: {columns: {text: r}}, depends_on: [lower]}
   - {name: both, type: lowercase, params: {column: l}, depends_on: [left, right]}
 """
+AGAIN = STEPS.replace("lower,", "again,").partition("\n")[0] + "\n"
 FIRST_UNIQUE = "  - {name: unique, type: drop_duplicates, params: {columns: [text]}}\n"
 
 
@@ -142,3 +143,39 @@ def test_reading_the_source_in_the_ui_of_another_home_reports_what_is_there(proj
     project.run_in_ui("source")
     assert project.stale() == {}
     assert project.materialized("last") == project.committed("last")
+
+
+@pytest.mark.parametrize("name", ["lower", "long-enough", "unique", "last"])
+def test_after_a_step_was_renamed_and_a_run_everything_is_fresh_and_nothing_was_made(project, name):
+    made = project.committed_at()
+    project.set_steps(STEPS.replace(f"name: {name},", "name: other,"))
+    project.run()
+    assert project.stale() == {}
+    assert project.committed_at() == made
+
+
+def test_a_renamed_step_is_told_once(project):
+    project.set_steps(STEPS.replace("lower,", "other,"))
+    project.run()
+    before = {name: project.event_count(name) for name in NAMES}
+    project.run()
+    assert {name: project.event_count(name) for name in NAMES} == before
+
+
+def test_a_step_that_got_another_parent_is_stale_where_that_has_other_rows(project):
+    project.set_steps(STEPS.replace("min_chars: 2}}", "min_chars: 2}, depends_on: [source]}"))
+    project.run(["lower"])
+    stale = {name for name in project.stale() if name.startswith("long-enough/")}
+    assert stale == {"long-enough/a_b00000", "long-enough/a_b00001"}
+
+
+@pytest.mark.parametrize("name", ["lower", "again", "long-enough", "unique"])
+def test_after_a_step_was_taken_out_and_a_run_everything_is_fresh(tmp_path, name):
+    steps = AGAIN + STEPS
+    project = SmallProject(tmp_path, steps=steps)
+    project.write_rows("a", TEXTS)
+    project.run()
+    kept = [line for line in steps.splitlines(keepends=True) if f"name: {name}," not in line]
+    project.set_steps("".join(kept))
+    project.run()
+    assert project.stale() == {}

@@ -80,7 +80,7 @@ def test_the_newest_event_of_a_batch_shows_numbers_columns_and_preview(made):
         "text",
     ]
     assert "row 0 \\| &lt;b&gt;" in by_label["preview"]["mdStr"]
-    assert by_label["dagster/uri"]["path"].endswith("served_step1/a_b00000.jsonl")
+    assert by_label["path"]["path"].endswith("served_step1/a_b00000.jsonl")
 
 
 def test_nothing_that_was_just_made_is_stale(made):

@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import pickle
+import sys
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from dataflow_assets.batch import Schema, rows_of, schema_of, table_of
 from dataflow_assets.io.formats import encode
@@ -64,7 +65,9 @@ def test_pickle_is_a_list_of_dicts(table: pa.Table) -> None:
 @settings(deadline=None, max_examples=100)
 @given(table=tables())
 def test_csv_is_what_the_csv_module_reads(table: pa.Table) -> None:
-    rows = list(csv.reader(io.StringIO(bytes(encode(table, "csv")).decode(), newline="")))
+    text = bytes(encode(table, "csv")).decode()
+    assume(sys.version_info >= (3, 11) or "\0" not in text)  # before 3.11 the module refuses NUL
+    rows = list(csv.reader(io.StringIO(text, newline="")))
     strings = [name for name, kind in schema_of(table).items() if kind in ("string", "json")]
     assert rows[0] == table.column_names
     found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]

@@ -177,7 +177,7 @@ def test_an_event_carries_rows_columns_preview_and_path(project):
     metadata = project.metadata(made)
     assert (metadata["rows_in"], metadata["dagster/row_count"], metadata["rejected"]) == (2, 2, 0)
     assert [column.name for column in metadata["dagster/column_schema"].columns] == ["id", "text"]
-    assert metadata["dagster/uri"] == str(project.root / "made" / "all.jsonl")
+    assert metadata["path"] == str(project.root / "made" / "all.jsonl")
     assert "| 2 | é |" in metadata["preview"]
 
 

@@ -23,7 +23,7 @@ def encode(table: pa.Table) -> pa.Buffer:
         file,
         row_group_size=group_rows,
         compression="snappy",
-        use_dictionary=_with_short_values(table),
+        use_dictionary=_with_short_values(table),  # pyright: ignore[reportArgumentType]
         store_schema=False,
         write_page_checksum=True,
     )
