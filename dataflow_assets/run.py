@@ -14,10 +14,10 @@ from dataflow_assets.check_events import report_checks
 from dataflow_assets.checks import FailedGate, raise_if_failed
 from dataflow_assets.control import StopFlag, pipeline_lock
 from dataflow_assets.errors import CheckFailed, DataflowError, RunError, Stopped
-from dataflow_assets.event_log import kept_connections
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS, StepFilesIOManager
+from dataflow_assets.kept_connections import kept_connections
 from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, repair_mirror
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork

@@ -15,7 +15,7 @@ from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.task_state import Batches, TaskState, TaskStore, now, resume_argument, this_user
 
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S = 0.5
 _WRITE_EVERY_S = 1.0
 _WAIT_FOR_A_PAUSE_S = 60.0
 _running: dict[str, "RunningTask"] = {}
@@ -25,7 +25,7 @@ _running_guard = threading.Lock()
 class RunningTask:
     """One run of a pipeline: how far it came, and the flag that stops it.
 
-    Its thread looks for a pause four times a second, raises `stop` for it, and writes at most once
+    Its thread looks for a pause twice a second, raises `stop` for it, and writes at most once
     a second how far the run came.
     """
 

@@ -64,22 +64,35 @@ class CallEngine:
             loop, thread, self._loop, self._is_closed = self._loop, self._thread, None, True
         if loop is None or thread is None:
             return
-        asyncio.run_coroutine_threadsafe(self._closed(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        try:
+            asyncio.run_coroutine_threadsafe(self._closed(), loop).result()
+        finally:
+            _end_loop(loop, thread)
 
     def _in_loop(self, work: Coroutine[object, object, Result]) -> "Future[Result]":
-        with self._lock:
-            if self._is_closed:
-                work.close()
-                raise Stopped("the step was closed")
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
-                self._thread.start()
-                asyncio.run_coroutine_threadsafe(self._opened(), self._loop).result()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """The work in the loop, which is made when it is first needed. Raises what the client raises."""
+        try:
+            with self._lock:
+                loop = self._open_loop()
+        except BaseException:
+            work.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(work, loop)
+
+    def _open_loop(self) -> asyncio.AbstractEventLoop:
+        if self._is_closed:
+            raise Stopped("the step was closed")
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="calls", daemon=True)
+            thread.start()
+            try:
+                asyncio.run_coroutine_threadsafe(self._opened(), loop).result()
+            except BaseException:
+                _end_loop(loop, thread)
+                raise
+            self._loop, self._thread = loop, thread
+        return self._loop
 
     async def _opened(self) -> None:
         self._client = await self._make_client()
@@ -147,3 +160,9 @@ def _as_done(result: RowDone | BaseException) -> RowDone:
     if isinstance(result, BaseException):
         raise result
     return result
+
+
+def _end_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

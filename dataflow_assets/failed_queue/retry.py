@@ -18,13 +18,13 @@ from dataflow_assets.control import LOCK_FILE, StopFlag, held_signals, pipeline_
 from dataflow_assets.engines.calls import CallEngine
 from dataflow_assets.engines.engine import Engine
 from dataflow_assets.errors import MissingBatch
-from dataflow_assets.event_log import kept_connections
 from dataflow_assets.failed_queue.merge import merged, with_attempts
 from dataflow_assets.failed_queue.selection import Which, stored_failed
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.batch_stream import BatchStream, Handed, Work
 from dataflow_assets.io.replacement import ReplacedFolder
 from dataflow_assets.io.step_folder import PARTS
+from dataflow_assets.kept_connections import kept_connections
 from dataflow_assets.mirror import register_batches, repair_mirror
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork

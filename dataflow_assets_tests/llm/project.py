@@ -1,12 +1,18 @@
 """A folder with a pipeline that asks the fault server, run by the real command."""
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
 import yaml
+from dagster import DagsterInstance
 
+from dataflow_assets.pipeline.file import load_pipeline
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.task_state import TaskState, TaskStore, new_pause
 from dataflow_assets_tests.crash.command import Finished, Running, environment, finish, start
 from dataflow_assets_tests.fault_server import FaultServer
 
@@ -57,6 +63,26 @@ class Project:
     def run(self, command: str = "run", *options: str) -> Finished:
         """The command, to its end."""
         return finish(self.start(command, *options))
+
+    def pause(self, reason: str = "") -> None:
+        """What `pause` does, in this process: a command takes seconds to begin."""
+        with self._store() as store:
+            store.ask_pause(new_pause(self._work().pipeline, reason))
+
+    def state(self) -> TaskState | None:
+        """What Dagster's storage says of the task."""
+        with self._store() as store:
+            return store.state()
+
+    @contextlib.contextmanager
+    def _store(self) -> Iterator[TaskStore]:
+        with DagsterInstance.from_config(str(self.folder / "home")) as instance:
+            yield TaskStore(instance, self._work().layout.folder)
+
+    def _work(self) -> PipelineWork:
+        os.environ.setdefault("THE_KEY", KEY)
+        pipeline = load_pipeline(self.folder / "asks.yaml")
+        return PipelineWork(pipeline.with_changes(root=str(self.folder / "dataflow_data")))
 
     def rows(self, number: int = 1, part: str = "") -> list[dict]:
         """The rows of a step's files in the order of the batches; `part` is `_failed` or `_rejected`."""

@@ -15,7 +15,7 @@ from dataflow_assets_tests.llm.project import ASKS, Project
 CONCURRENCY = 8
 UNIQUE = {"name": "unique", "type": "drop_duplicates", "params": {"columns": ["text"]}}
 EXAMPLES = settings(
-    max_examples=6,
+    max_examples=5,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],
@@ -29,7 +29,7 @@ def interrupted(project: Project, server: FaultServer, how: str, after: int, com
     process = project.start(command)
     if wait_for_requests(server, seen + after, process):
         if how == "pause":
-            project.run("pause")
+            project.pause()
         elif how == "kill":
             process.kill()
         else:

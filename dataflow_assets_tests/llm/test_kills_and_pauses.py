@@ -18,8 +18,11 @@ TEXTS = [f"row {number}" for number in range(ROWS)]
 
 
 def moments(seed: int) -> list[int]:
-    """Counts of requests since the last start at which something happens; the sum stays below all rows."""
-    return [random.Random(seed + n).randrange(1, ROWS // MOMENTS - 5) for n in range(MOMENTS)]
+    """Counts of requests since the last start at which something happens.
+
+    Until a command has stopped, some more are sent: with those the sum stays below all rows.
+    """
+    return [random.Random(seed + n).randrange(1, 30) for n in range(MOMENTS)]
 
 
 def test_twenty_kills_repeat_no_more_than_what_was_in_flight(
@@ -40,16 +43,16 @@ def test_twenty_kills_repeat_no_more_than_what_was_in_flight(
 
 
 def test_twenty_pauses_repeat_nothing(tmp_path: Path, fault_server: FaultServer) -> None:
-    fault_server.default(delay_s=0.02)
+    fault_server.default(delay_s=0.3)
     project = Project(tmp_path, fault_server, TEXTS, serving=SERVING, batch_rows=100)
     seen, command = 0, "run"
     for moment in moments(2):
         process = project.start(command)
         assert wait_for_requests(fault_server, seen + moment, process)
-        assert project.run("pause", "--reason", "lunch").code == 0
+        project.pause("lunch")
         assert finish(process).code == 3
-        status = project.status()
-        assert (status["state"], status["paused"]["why"]) == ("paused", "lunch")
+        state = project.state()
+        assert state is not None and (state.state, state.why) == ("paused", "lunch")
         seen, command = fault_server.stats().count, "resume"
     assert project.run("resume").code == 0
     assert [row["answer"] for row in project.rows()] == TEXTS
@@ -87,15 +90,17 @@ def test_a_stop_comes_within_a_second_and_the_slowest_call(tmp_path: Path, fault
 def test_paused_between_files_and_scopes_the_result_is_the_same(
     tmp_path: Path, fault_server: FaultServer
 ) -> None:
-    fault_server.default(delay_s=0.01)
+    fault_server.default(delay_s=0.2)
     steps = [{"name": "unique", "type": "drop_duplicates", "params": {"columns": ["text"]}}, ASKS]
-    project = Project(tmp_path, fault_server, TEXTS[:150], steps, SERVING, source={"path": "*.jsonl"})
-    project.write("in2.jsonl", [*TEXTS[100:250], *TEXTS[:20]])
+    source, serving = {"path": "part*.jsonl"}, {"concurrency": 8}
+    project = Project(tmp_path, fault_server, [], steps, serving, source=source)
+    project.write("part1.jsonl", TEXTS[:150])
+    project.write("part2.jsonl", [*TEXTS[100:250], *TEXTS[:20]])
     seen, command = 0, "run"
-    for moment in random.Random(3).sample(range(5, 40), 5):
+    for moment in random.Random(3).sample(range(1, 15), 3):
         process = project.start(command)
         assert wait_for_requests(fault_server, seen + moment, process)
-        project.run("pause")
+        project.pause()
         assert finish(process).code == 3
         seen, command = fault_server.stats().count, "resume"
     assert project.run("resume").code == 0

