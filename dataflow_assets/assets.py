@@ -7,6 +7,7 @@ import dagster as dg
 
 from dataflow_assets.check_events import StepChecks, check_specs
 from dataflow_assets.checks import raise_if_held
+from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.io.lineage import Parents
 from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput, folder_metadata
 from dataflow_assets.mirror import (
@@ -23,7 +24,6 @@ from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.resources.servings import SERVINGS_KEY
 from dataflow_assets.sources.ingest import settings_hash
 from dataflow_assets.sources.manifest import Manifest
-from dataflow_assets.step_work import operator_fingerprint
 
 IO_MANAGER_KEY = "step_files"
 _ONE_RUN = dg.BackfillPolicy.single_run()

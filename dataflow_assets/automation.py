@@ -7,6 +7,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import SourceError
+from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline import Pipeline
@@ -14,7 +15,6 @@ from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.planning import RANGE_END, RANGE_START, plan_of
 from dataflow_assets.sources.discovery import discover
-from dataflow_assets.step_work import hash_of
 from dataflow_assets.task_state import pause_requested
 
 _LOOK_EVERY_S = 30

@@ -7,6 +7,7 @@ from dagster import DagsterInstance
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 
+from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.events import CODE_VERSION_TAG, DATA_VERSION_TAG, batch_event, data_version
@@ -17,7 +18,6 @@ from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.sources.manifest import Manifest
-from dataflow_assets.step_work import operator_fingerprint
 
 
 def asset_key(pipeline: Pipeline, name: str) -> dg.AssetKey:

@@ -10,6 +10,7 @@ from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
+from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
@@ -26,7 +27,9 @@ from dataflow_assets.sources.discovery import discover
 from dataflow_assets.sources.ingest import SourceIngest, final_schema, read_manifest, source_is_current
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.records import peek_schema
-from dataflow_assets.step_work import StateWork, StepInput, StepWork, hash_of
+from dataflow_assets.state_work import StateWork
+from dataflow_assets.step_input import StepInput
+from dataflow_assets.step_work import StepWork
 
 DEFAULT_ROOT = "dataflow_data"
 ROOT_VARIABLE = "DATAFLOW_ROOT"

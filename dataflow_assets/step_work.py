@@ -1,43 +1,34 @@
 """What one step does with one batch: reads its parents, runs the operator, says what it was made of."""
 
 import os
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 
-from dataflow_assets.batch import ROW_ID, arrow_field
-from dataflow_assets.control import StopFlag
+from dataflow_assets.batch import ROW_ID
 from dataflow_assets.engines.calls import CallEngine
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.engines.where_it_pays import WhereItPays
 from dataflow_assets.errors import MissingBatch, UnwritableValue
 from dataflow_assets.failed_queue.edits import StepEdits
+from dataflow_assets.fingerprints import hash_of, operator_fingerprint, origin_of
 from dataflow_assets.io.batch_stream import (
     NOTHING_HANDED,
     Ahead,
     BatchStream,
-    Committed,
     Handed,
-    Ready,
     Work,
-    alone,
     as_wanted,
-    commit_in_order,
 )
-from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
-from dataflow_assets.io.step_folder import Origin, StepFolder
+from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import (
-    REJECT_REASON,
     DatasetOperator,
     Operator,
     Outcome,
@@ -45,120 +36,7 @@ from dataflow_assets.operators.operator import (
     RowOperator,
 )
 from dataflow_assets.serving.asking import Asking
-
-_WORTH_PROCESSES_S = 2.0
-
-
-class InputRows(NamedTuple):
-    """What a step reads of one batch: its rows, and those that a join left without a partner."""
-
-    table: pa.Table
-    unmatched: pa.Table | None
-
-
-@dataclass(frozen=True)
-class StepInput:
-    """The batches of a step's parents; several parents are joined on `row_id`.
-
-    `columns` says for a join from which parent each column is taken.
-    """
-
-    parents: Mapping[str, StepFolder]
-    columns: Mapping[str, str] | None = None
-
-    def hashes(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
-        """The content hash of the batch in each parent. Raises MissingBatch."""
-        return {
-            name: handed[name].content_hash if name in handed else _committed(name, folder, key).content_hash
-            for name, folder in self.parents.items()
-        }
-
-    def read(self, key: str, handed: Handed = NOTHING_HANDED) -> InputRows:
-        """The rows, in the order of the first parent. Raises MissingBatch, CorruptFile."""
-        tables = {}
-        for name, folder in self.parents.items():
-            table = handed[name].table if name in handed else None
-            table = folder.read(key) if table is None else table
-            assert table is not None
-            tables[name] = table
-        if self.columns is None:
-            return InputRows(next(iter(tables.values())), None)
-        return joined(tables, self.columns)
-
-
-def _committed(name: str, folder: StepFolder, key: str) -> CommitRecord:
-    record = folder.record(key)
-    if record is None:
-        raise MissingBatch(
-            f"batch {key!r} of step {name!r} is not committed in {folder.path}; materialize {name!r} first"
-        )
-    return record
-
-
-def joined(tables: Mapping[str, pa.Table], columns: Mapping[str, str]) -> InputRows:
-    """The rows that every table has, each column from the table that `columns` names.
-
-    A row that a table lacks is unmatched, with the reason `missing_in_<step>`.
-    """
-    names = list(tables)
-    ids = {name: set(table[ROW_ID].to_pylist()) for name, table in tables.items()}
-    common = set.intersection(*ids.values())
-    first = tables[names[0]]
-    kept = first.filter(pc.is_in(first[ROW_ID], pa.array(sorted(common), pa.large_string())))
-    arrays, fields = [], []
-    for column, parent in columns.items():
-        table = tables[parent]
-        positions = pc.index_in(kept[ROW_ID], table[ROW_ID])
-        arrays.append(table[column].take(positions))
-        fields.append(table.schema.field(column))
-    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    return InputRows(table, _unmatched(tables, ids, common))
-
-
-def _unmatched(
-    tables: Mapping[str, pa.Table], ids: Mapping[str, set[str]], common: set[str]
-) -> pa.Table | None:
-    parts, seen = [], set(common)
-    for table in tables.values():
-        positions = [i for i, row_id in enumerate(table[ROW_ID].to_pylist()) if row_id not in seen]
-        if not positions:
-            continue
-        rows = table.take(pa.array(positions, pa.int64()))
-        row_ids = rows[ROW_ID].to_pylist()
-        reasons = [f"missing_in_{_first_lacking(ids, row_id)}" for row_id in row_ids]
-        parts.append(
-            rows.append_column(arrow_field(REJECT_REASON, "string"), pa.array(reasons, pa.large_string()))
-        )
-        seen.update(row_ids)
-    return pa.concat_tables(parts, promote_options="default") if parts else None
-
-
-def _first_lacking(ids: Mapping[str, set[str]], row_id: str) -> str:
-    return next(name for name, present in ids.items() if row_id not in present)
-
-
-def operator_fingerprint(operator: Operator) -> str:
-    """The hash of what an operator does: name, version, parameters, and its own identity."""
-    parts = [operator.name, operator.version, operator.fingerprint_of_params(), operator.identity()]
-    return hash_of(parts)
-
-
-def origin_of(
-    operator: Operator,
-    fingerprint: str,
-    rows_in: int,
-    inputs: Mapping[str, str],
-    started_at: float,
-    usage: Mapping[str, float] = {},
-) -> Origin:
-    """Where a batch that this operator made comes from."""
-    code = operator_fingerprint(operator)
-    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at, usage)
-
-
-def hash_of(value: object) -> str:
-    """The hash of a JSON value, whatever the order of its keys."""
-    return xxhash.xxh3_128_hexdigest(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+from dataflow_assets.step_input import InputRows, StepInput, committed_record
 
 
 @dataclass(frozen=True)
@@ -207,7 +85,7 @@ class StepWork:
             self.input.columns,
         ]
         if isinstance(self.operator, DatasetOperator):
-            parts.append(_committed(f"{self.name}_state", self.verdicts, key).content_hash)
+            parts.append(committed_record(f"{self.name}_state", self.verdicts, key).content_hash)
         edits = self.edits.hash(key) if edits is None else edits
         if edits:
             parts.append(["edits", edits])
@@ -262,7 +140,7 @@ class StepWork:
         if self.threads == 1 or self.operator.releases_gil or isinstance(self.operator, DatasetOperator):
             return InlineEngine()
         processes = ProcessEngine(self.threads, self.chunk_rows)
-        return processes if self.workers else _WhereItPays(processes, batches)
+        return processes if self.workers else WhereItPays(processes, batches)
 
     def _compute(self, engine: Engine | CallEngine, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
@@ -280,7 +158,7 @@ class StepWork:
         inputs = self.input.hashes(key, handed)
         if isinstance(self.operator, DatasetOperator):
             state = f"{self.name}_state"
-            inputs[state] = _committed(state, self.verdicts, key).content_hash
+            inputs[state] = committed_record(state, self.verdicts, key).content_hash
         return inputs
 
     def outcome(
@@ -333,133 +211,3 @@ def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> O
 
 def _both(first: pa.Table | None, second: pa.Table) -> pa.Table:
     return second if first is None else pa.concat_tables([first, second], promote_options="default")
-
-
-class _WhereItPays:
-    """Runs inline until a batch has shown that the rest is worth the start of processes."""
-
-    def __init__(self, processes: ProcessEngine, batches: int) -> None:
-        self._processes = processes
-        self._left = batches
-        self._lock = threading.Lock()
-        self._worth_it = False
-
-    def begin(self, stop: StopFlag) -> None:
-        """A chunk is short: it is not stopped."""
-
-    def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
-        """The operator's outcome, in this thread or in the processes."""
-        if self._worth_it:
-            return self._processes.run(operator, table)
-        started = time.thread_time()
-        outcome = operator.apply(table)
-        with self._lock:
-            self._left -= 1
-            self._worth_it = (time.thread_time() - started) * self._left > _WORTH_PROCESSES_S
-        return outcome
-
-    def close(self) -> None:
-        """Ends the processes, where there are any."""
-        self._processes.close()
-
-
-@dataclass(frozen=True)
-class StateWork:
-    """The state of a dataset-scope step: a summary of each batch, and the verdict on each.
-
-    `keys` are all batches of the pipeline in partition order; a parent that lacks one is refused.
-    """
-
-    work: StepWork
-    keys: Sequence[str]
-    reuse: bool = True
-    ahead: Ahead = field(default_factory=Ahead)
-
-    @property
-    def operator(self) -> DatasetOperator:
-        """The step's operator."""
-        assert isinstance(self.work.operator, DatasetOperator)
-        return self.work.operator
-
-    def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
-        """Summarizes new and changed batches, then decides; gives the summaries.
-
-        Raises MissingBatch, Stopped.
-        """
-        yield from self.summaries(self.keys).commit_all(stop)
-        fingerprint = self._fingerprint()
-        if self.reuse and self._decided(fingerprint):
-            return
-        # The decision is the one thing that grows with all rows: first give back what batches used.
-        pa.default_memory_pool().release_unused()
-        verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
-        tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
-        for _verdict in commit_in_order(alone(self.work.verdicts, tasks), 1, stop):
-            pass  # counted once, as summaries
-        for folder in (self.work.summaries, self.work.verdicts):
-            folder.remove_all_but(set(self.keys))
-
-    def is_done(self) -> bool:
-        """Whether every summary and verdict is that of the parents' batches as they are now."""
-        try:
-            stream = self.summaries(self.keys)
-            summarized = all(
-                (record := self.work.summaries.record(key)) is not None
-                and record.fingerprint == stream.fingerprint(key, NOTHING_HANDED)
-                for key in self.keys
-            )
-            return summarized and self._decided(self._fingerprint())
-        except MissingBatch:
-            return False
-
-    def summaries(self, keys: Sequence[str]) -> BatchStream:
-        """The summaries of these batches, lazily."""
-        return BatchStream(
-            f"{self.work.name}_state",
-            self.work.summaries,
-            keys,
-            self._summary_fingerprint,
-            self._summarize,
-            self.work.threads,
-            self.reuse,
-            parents=frozenset(self.work.input.parents),
-            ahead=self.ahead,
-        )
-
-    def _summary_fingerprint(self, key: str, handed: Handed) -> str:
-        source = self.work.input
-        return hash_of(
-            [self.work.code_version, "summary", list(source.hashes(key, handed).values()), source.columns]
-        )
-
-    def _summarize(self, key: str, fingerprint: str, handed: Handed) -> Work:
-        started = time.time()
-        inputs = self.work.input.hashes(key, handed)
-        table = self.work.input.read(key, handed).table
-        summary = self.operator.summarize(table)
-        return Work(Outcome(summary), origin_of(self.operator, fingerprint, table.num_rows, inputs, started))
-
-    def _fingerprint(self) -> str:
-        """What the verdicts are made of: all summaries in order."""
-        hashes = [_committed(self.work.name, self.work.summaries, key).content_hash for key in self.keys]
-        return hash_of([self.work.code_version, "verdict", list(self.keys), hashes])
-
-    def _decided(self, fingerprint: str) -> bool:
-        records = map(self.work.verdicts.record, self.keys)
-        return all(record is not None and record.fingerprint == fingerprint for record in records)
-
-    def _verdict(self, key: str, table: pa.Table, fingerprint: str) -> Ready:
-        origin = origin_of(self.operator, fingerprint, table.num_rows, {}, time.time())
-        return self.work.verdicts.prepare(key, Outcome(table), origin)
-
-
-@dataclass(frozen=True)
-class _StoredSummaries:
-    folder: StepFolder
-    keys: Sequence[str]
-
-    def __iter__(self) -> Iterator[tuple[str, pa.Table]]:
-        for key in self.keys:
-            table = self.folder.read(key)
-            assert table is not None
-            yield key, table

@@ -20,6 +20,7 @@ from dataflow_assets.engines.engine import Engine
 from dataflow_assets.errors import MissingBatch
 from dataflow_assets.failed_queue.merge import merged, with_attempts
 from dataflow_assets.failed_queue.selection import Which, stored_failed
+from dataflow_assets.fingerprints import origin_of
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.batch_stream import BatchStream, Handed, Work
 from dataflow_assets.io.replacement import ReplacedFolder
@@ -32,7 +33,7 @@ from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.running_task import running_task
 from dataflow_assets.status import summed
-from dataflow_assets.step_work import StepWork, origin_of
+from dataflow_assets.step_work import StepWork
 from dataflow_assets.task_state import TaskStore
 
 PutBack = Mapping[str, Mapping[str, frozenset[str]]]

@@ -4,10 +4,10 @@ import pytest
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.pipeline.checks import CheckSpec
 from dataflow_assets.pipeline.columns import check_columns
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.step_work import operator_fingerprint
 from dataflow_assets_tests.checks.projects import BLOCKS_FAILED, steps
 from dataflow_assets_tests.pipeline_files import load, mistakes
 

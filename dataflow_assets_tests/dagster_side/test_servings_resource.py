@@ -68,7 +68,7 @@ def resources(folder: Path) -> dict[str, object]:
 
 def test_a_mistake_names_the_serving_and_the_field() -> None:
     resource = ServingsResource(named={"judge": {"type": "openai", "modle": "m"}})
-    with pytest.raises(ConfigError, match="serving 'judge', openai.model"):
+    with pytest.raises(ConfigError, match=r"serving .judge., openai\.model"):
         resource.specs()
 
 

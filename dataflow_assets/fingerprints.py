@@ -1,0 +1,33 @@
+"""What decides whether a batch must be done again: hashes of what an operator does and was given."""
+
+from collections.abc import Mapping
+
+import orjson
+import xxhash
+
+from dataflow_assets.io.step_folder import Origin
+from dataflow_assets.operators.operator import Operator
+
+
+def operator_fingerprint(operator: Operator) -> str:
+    """The hash of what an operator does: name, version, parameters, and its own identity."""
+    parts = [operator.name, operator.version, operator.fingerprint_of_params(), operator.identity()]
+    return hash_of(parts)
+
+
+def origin_of(
+    operator: Operator,
+    fingerprint: str,
+    rows_in: int,
+    inputs: Mapping[str, str],
+    started_at: float,
+    usage: Mapping[str, float] = {},
+) -> Origin:
+    """Where a batch that this operator made comes from."""
+    code = operator_fingerprint(operator)
+    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at, usage)
+
+
+def hash_of(value: object) -> str:
+    """The hash of a JSON value, whatever the order of its keys."""
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
