@@ -17,6 +17,7 @@ MODULES = {
     "yaml": "pyyaml",
     "dagster_ray": "dagster-ray",
     "json_repair": "json-repair",
+    "backports": "backports-zstd",
 }
 
 

@@ -1,6 +1,7 @@
 """Asks one serving about many rows: ledger, limits, retries, breaker and budget around each call."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -194,6 +195,7 @@ class Client:
             billed = self._billed(answer.tokens_in, answer.tokens_out)
             answer = replace(answer, cost=billed.cost)
             try:
+                _check_numbers(answer)
                 judge(answer)
             except CallFailed as failure:
                 failure.raw = failure.raw or answer.to_bytes().decode()
@@ -255,6 +257,12 @@ class Client:
 
 def _as_it_is(answer: Answer) -> Answer:
     return answer
+
+
+def _check_numbers(answer: Answer) -> None:
+    """Raises CallFailed for a vector that JSON cannot hold."""
+    if answer.vector is not None and not all(map(math.isfinite, answer.vector)):
+        raise CallFailed("bad_response", "the vector of the answer holds NaN or infinity, expected numbers")
 
 
 def _seen(future: "asyncio.Future[Answer]") -> None:

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
-import zstandard
+from backports import zstd
 
 from dataflow_assets.sources.chunk import BrokenInput
 
 EXPANSION_FLOOR_BYTES = 256 * 2**20
 _PIECE_BYTES = 2048
-_MAX_WINDOW_BYTES = 2**31
+_MAX_WINDOW_LOG = 31
 
 
 class _Unpacker(Protocol):
-    """What zlib and zstandard have in common: one member or frame of an archive."""
+    """What zlib and zstd have in common: one member or frame of an archive."""
 
     @property
     def eof(self) -> bool: ...
@@ -65,7 +65,7 @@ def _regrouped(pieces: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
 def _unpacker(compression: Literal["gz", "zst"]) -> _Unpacker:
     if compression == "gz":
         return zlib.decompressobj(wbits=31)
-    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG})
 
 
 def _unpacked(
@@ -83,7 +83,7 @@ def _unpacked(
                     break
             try:
                 piece = unpacker.decompress(data)
-            except (zlib.error, zstandard.ZstdError) as error:
+            except (zlib.error, zstd.ZstdError) as error:
                 raise BrokenInput(_damaged(name, compression, packed_bytes, error)) from error
             unpacked_bytes += len(piece)
             _check_expansion(name, packed_bytes, unpacked_bytes, max_expansion)

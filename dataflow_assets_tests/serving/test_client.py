@@ -1,6 +1,7 @@
 """The client: ledger, sharing, retries, breaker and budget around a serving, without a server."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -203,6 +204,16 @@ def test_what_a_killed_run_had_in_flight_counts_as_spent(tmp_path: Path) -> None
     asyncio.run(ledger.lease(WHERE, 150.0, 150))
     (result,) = talked(tmp_path, Played(GOOD), asking(call()), budget=BudgetSpec(max_tokens=160))
     assert isinstance(result, Paused)
+
+
+def test_a_vector_that_json_cannot_hold_fails(tmp_path: Path) -> None:
+    serving = Played(Answer(vector=(0.5, math.nan)), Answer(vector=(0.5, 1.0)))
+
+    async def talk(client: Client) -> object:
+        embedding = Call(({"role": "user", "content": "hi"},), kind="embedding")
+        return await client.ask(embedding, lambda answer: answer.vector, Usage())
+
+    assert talked(tmp_path, serving, talk) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize("cancel_after", range(0, 30, 3))
