@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import rows_of
 from dataflow_assets.control import StopFlag
-from dataflow_assets.errors import Stopped
+from dataflow_assets.errors import DataflowError, RowError, Stopped
 from dataflow_assets.operators.llm.operator import Checked, Done, LLMOperator
 from dataflow_assets.operators.llm.outcome import RowDone, outcome_of
 from dataflow_assets.operators.operator import Outcome
@@ -46,7 +46,7 @@ class CallEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop = StopFlag()
-        self._ended: Stopped | None = None
+        self._ended: DataflowError | None = None
         self._is_closed = False
         self._tasks: set[asyncio.Task[RowDone]] = set()
 
@@ -55,7 +55,7 @@ class CallEngine:
         self._stop = stop
 
     def run(self, operator: LLMOperator, table: pa.Table) -> Asked:
-        """The outcome of all rows, in row order. Raises Stopped, Paused."""
+        """The outcome of all rows, in row order. Raises Stopped, Paused, LedgerError."""
         return self._in_loop(self._batch(operator, table)).result()
 
     def close(self) -> None:
@@ -113,9 +113,9 @@ class CallEngine:
         except Stopped as stopped:
             self._end(stopped)
 
-    def _end(self, stopped: Stopped) -> None:
+    def _end(self, error: DataflowError) -> None:
         """No row begins or goes on; calls in flight are not touched."""
-        self._ended = self._ended or stopped
+        self._ended = self._ended or error
         for task in self._tasks:
             task.cancel()
 
@@ -137,22 +137,26 @@ class CallEngine:
         return Asked(outcome_of(operator, table, results), usage)
 
     async def _row(self, operator: LLMOperator, row: Mapping[str, object]) -> RowDone:
-        """What became of the row; its error is its own, a stop is everybody's."""
+        """What became of the row; its error is its own, a stop and a broken ledger are everybody's."""
         usage = Usage()
 
         async def ask(call: Call, check: Callable[[Answer], Checked]) -> Checked:
-            return await self._client.ask(call, check, usage)
+            try:
+                return await self._client.ask(call, check, usage)
+            except DataflowError as error:
+                if not isinstance(error, RowError):
+                    self._end(error)  # whatever the operator makes of it
+                raise
 
         async with self._rows:
             if self._ended is not None:
                 raise self._ended
             try:
                 done: Done | Exception = await operator.do(row, ask)
-            except Stopped as stopped:
-                self._end(stopped)
-                raise
             except Exception as error:  # noqa: BLE001  a row that raises fails alone
                 done = error
+            if self._ended is not None:
+                raise self._ended
         return RowDone(done, usage)
 
 
