@@ -52,12 +52,14 @@ class RunningTask:
         """Writes that it runs. Raises Paused, and writes nothing, where the pipeline is paused."""
         self.store.raise_if_paused()
         self.store.write(self._state)
-        self._thread.start()
+        if not self.store.instance.is_ephemeral:  # nobody else sees it, and its database takes one thread
+            self._thread.start()
 
     def end(self, error: BaseException | None) -> None:
         """Writes how the run ended; a pause of a budget or a breaker stands for the next one too."""
         self._ended.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         if isinstance(error, Paused) and error.cause != "user":
             self.store.ask_pause(self._own_pause(error))
         self.store.write(self._last_state(error))

@@ -77,7 +77,8 @@ def test_a_run_of_dagster_while_paused_is_canceled_and_does_nothing(
     assert command_here(read, "pause", "slow.yaml", "--reason", "no server").code == 0
     before = final_files(read / "data")
     refused = materialize(read, "--select", "key:slow/slow", *RANGE)
-    assert "no server" in refused.out + refused.err
+    told = refused.out + refused.err
+    assert "no server" in told, told
     assert run_statuses(read)[0] == "CANCELED"
     assert final_files(read / "data") == before
     assert materialize(read, "--select", "key:slow/source").code != 0

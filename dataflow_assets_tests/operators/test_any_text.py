@@ -89,7 +89,10 @@ def test_the_schema_that_is_promised_is_the_schema_that_comes(operator: RowOpera
         assert schema_of(operator.apply(rows).kept) == promised
 
 
-@pytest.mark.parametrize("cls", operators().values(), ids=list(operators()))
+SHIPPED = {name: cls for name, cls in operators().items() if cls.__module__.startswith("dataflow_assets.")}
+
+
+@pytest.mark.parametrize("cls", SHIPPED.values(), ids=list(SHIPPED))
 def test_every_operator_says_what_it_does(cls: type[Operator]):
     assert cls.__doc__
     assert len(cls.__doc__.splitlines()[0]) < 110
