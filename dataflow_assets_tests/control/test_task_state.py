@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from pathlib import Path
 
 import dagster as dg
@@ -78,14 +79,21 @@ def test_while_it_runs_the_state_is_running_and_names_who_asked_for_a_pause(stor
     assert state is not None and (state.state, state.why) == ("running", "somebody@here asked it to pause")
 
 
-def test_a_pause_raises_the_flag_of_a_run_in_another_thread(store: TaskStore) -> None:
+def test_a_pause_raises_the_flag_of_a_run_in_another_thread(tmp_path: Path) -> None:
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as kept:  # nobody pauses an ephemeral instance
+        seen, pause = paused_from_outside(TaskStore(kept, tmp_path / "four"))
+    assert seen == [pause]
+
+
+def paused_from_outside(store: TaskStore) -> tuple[list[Pause | None], Pause]:
+    """What a running task in another thread saw of a pause, and the pause."""
     seen: list[Pause | None] = []
 
     def run() -> None:
         with pipeline_lock(store.folder), running_task(store) as task:
             begun.set()
             while not task.stop:
-                pass
+                time.sleep(0.01)
             seen.append(task.stop.paused)
 
     begun, thread = threading.Event(), threading.Thread(target=run)
@@ -93,7 +101,7 @@ def test_a_pause_raises_the_flag_of_a_run_in_another_thread(store: TaskStore) ->
     assert begun.wait(60)
     pause = asked(store, "now")
     thread.join(60)
-    assert seen == [pause]
+    return seen, pause
 
 
 def test_the_same_run_within_a_run_has_the_same_flag(store: TaskStore) -> None:
