@@ -22,12 +22,6 @@ class Plan(NamedTuple):
     gates: list[FailedGate]
 
 
-def to_do(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names of the assets to materialize, and the batches from the first to the last that is not done."""
-    plan = plan_of(work, steps, keys)
-    return plan.names, plan.keys
-
-
 def is_up_to_date(work: PipelineWork, keys: Sequence[str]) -> bool:
     """Whether nothing is to do in the whole pipeline, and no blocking check fails."""
     plan = plan_of(work, work.pipeline.ordered_steps, keys)

@@ -163,11 +163,6 @@ def read_state(instance: "DagsterInstance", work: "PipelineWork") -> TaskState |
     return TaskStore(instance, work.layout.folder).state()
 
 
-def write_state(instance: "DagsterInstance", work: "PipelineWork", state: TaskState) -> None:
-    """Keeps what a run says of itself."""
-    TaskStore(instance, work.layout.folder).write(state)
-
-
 def pause_requested(instance: "DagsterInstance", work: "PipelineWork") -> Pause | None:
     """The pause that was asked for and not yet lifted."""
     return TaskStore(instance, work.layout.folder).pause()

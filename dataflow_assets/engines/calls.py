@@ -74,7 +74,7 @@ class CallEngine:
         try:
             with self._lock:
                 loop = self._open_loop()
-        except BaseException:
+        except BaseException:  # raised again: a coroutine that nobody awaits would warn
             work.close()
             raise
         return asyncio.run_coroutine_threadsafe(work, loop)
@@ -88,7 +88,7 @@ class CallEngine:
             thread.start()
             try:
                 asyncio.run_coroutine_threadsafe(self._opened(), loop).result()
-            except BaseException:
+            except BaseException:  # raised again: the thread would live on
                 _end_loop(loop, thread)
                 raise
             self._loop, self._thread = loop, thread

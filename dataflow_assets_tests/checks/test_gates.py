@@ -5,7 +5,7 @@ import pytest
 
 from dataflow_assets.automation import watched
 from dataflow_assets.errors import CheckFailed
-from dataflow_assets.planning import to_do
+from dataflow_assets.planning import plan_of
 from dataflow_assets.status import status_of
 from dataflow_assets_tests.checks.projects import (
     ASIDE,
@@ -51,7 +51,8 @@ def test_steps_that_do_not_depend_on_it_go_on(blocked):
 def test_the_next_run_ends_the_same_and_makes_nothing(blocked):
     with pytest.raises(CheckFailed):
         made(blocked)
-    assert to_do(blocked.work, blocked.work.pipeline.ordered_steps, blocked.batches) == ([], [])
+    plan = plan_of(blocked.work, blocked.work.pipeline.ordered_steps, blocked.batches)
+    assert (plan.names, plan.keys) == ([], [])
     assert status_of(blocked.work).state == "failed"
 
 
