@@ -36,8 +36,8 @@ def _path(operator: type[Operator]) -> str:
 def _load_all() -> None:
     """Imports the operators of this package and those of the entry points, once a process."""
     package = importlib.import_module("dataflow_assets.operators")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
     for point in entry_points(group=ENTRY_POINT_GROUP):
         loaded = point.load()
         if isinstance(loaded, type) and issubclass(loaded, Operator):

@@ -6,7 +6,7 @@ import yaml
 from dataflow_assets.batch import schema_of
 from dataflow_assets.operators import Operator, RowOperator, TextFilter, build_operator
 from dataflow_assets.operators.registry import operators
-from dataflow_assets_tests.operators.tables import typed_table
+from dataflow_assets_tests.operators.sample_tables import typed_table
 
 PARAMS = {
     "lowercase": {},

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
-from dataflow_assets_tests.operators.tables import applied, typed_table
+from dataflow_assets_tests.operators.sample_tables import applied, typed_table
 
 chunks = st.lists(st.lists(st.tuples(st.text(max_size=3), st.booleans()), max_size=4), max_size=3)
 

@@ -11,7 +11,7 @@ import yaml
 
 import dataflow_assets
 from dataflow_assets.operators import DatasetOperator, RowOperator, build_operator
-from dataflow_assets_tests.operators.tables import table
+from dataflow_assets_tests.operators.sample_tables import table
 
 PIPELINES = Path(dataflow_assets.__file__).parent / "pipelines"
 PIPELINE = yaml.safe_load((PIPELINES / "text_clean.yaml").read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@ import pytest
 from dataflow_assets.batch import schema_of, values_of
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
-from dataflow_assets_tests.operators.tables import applied, ids, table
+from dataflow_assets_tests.operators.sample_tables import applied, ids, table
 
 MODULE = "dataflow_assets_tests.operators.python_functions"
 

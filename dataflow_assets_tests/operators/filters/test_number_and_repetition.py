@@ -6,8 +6,8 @@ import pytest
 
 from dataflow_assets.batch import ColumnType, table_of
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.ngram_repetition import FilterNgramRepetition, repeated_share
-from dataflow_assets.operators.number import FilterNumber
+from dataflow_assets.operators.filters.ngram_repetition import FilterNgramRepetition, repeated_share
+from dataflow_assets.operators.filters.number import FilterNumber
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.operators.registry import build_operator
 

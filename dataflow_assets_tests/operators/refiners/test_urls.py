@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow_assets_tests.operators.tables import edited
+from dataflow_assets_tests.operators.sample_tables import edited
 
 
 @pytest.mark.parametrize(

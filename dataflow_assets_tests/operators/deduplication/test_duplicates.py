@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import DatasetOperator, Outcome, build_operator
-from dataflow_assets_tests.operators.tables import case_rows, ids, table
+from dataflow_assets_tests.operators.sample_tables import case_rows, ids, table
 
 values = st.none() | st.sampled_from(["", "a", "b", "ab", "bc", "中"])
 pairs = st.lists(st.tuples(values, values), max_size=12)

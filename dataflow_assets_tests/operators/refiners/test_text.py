@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.text import _ftfy_config
-from dataflow_assets_tests.operators.tables import applied, edited, ids, typed_table
+from dataflow_assets.operators.refiners.text import _ftfy_config
+from dataflow_assets_tests.operators.sample_tables import applied, edited, ids, typed_table
 
 SPACES = "\t \u00a0\u1680\u2003\u200a\u202f\u205f\u3000"
 LINE_ENDS = "\n\v\f\r\u0085\u2028\u2029"

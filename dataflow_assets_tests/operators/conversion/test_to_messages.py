@@ -4,8 +4,8 @@ import pytest
 
 from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.engines.engine import check_law
+from dataflow_assets.operators.conversion.to_messages import ToMessages
 from dataflow_assets.operators.registry import build_operator
-from dataflow_assets.operators.to_messages import ToMessages
 
 SCHEMA = {"row_id": "string", "question": "string", "answer": "string", "lang": "string"}
 ROW = {"row_id": ["q:1"], "question": ["问？"], "answer": ["答。"], "lang": ["zh"]}

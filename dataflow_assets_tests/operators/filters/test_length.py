@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.length import count_words
-from dataflow_assets_tests.operators.tables import applied, ids, table
+from dataflow_assets.operators.filters.length import count_words
+from dataflow_assets_tests.operators.sample_tables import applied, ids, table
 
 SPACES = " \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 spaced = st.text(st.sampled_from("ab中é👍" + SPACES + "\u200b\x1b\u180e"))

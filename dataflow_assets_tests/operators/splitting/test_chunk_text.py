@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.engines.engine import check_law
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.chunk_text import ChunkText
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets.operators.sentences import chunk_spans
+from dataflow_assets.operators.splitting.chunk_text import ChunkText
 
 TEXTS = {
     row["id"]: row["text"]
     for row in map(
         json.loads,
-        (Path(__file__).parents[1] / "cases/30_cjk_without_spaces/input.jsonl").read_text().splitlines(),
+        (Path(__file__).parents[2] / "cases/30_cjk_without_spaces/input.jsonl").read_text().splitlines(),
     )
 }
 

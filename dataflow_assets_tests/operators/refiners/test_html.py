@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.html import StripHtml
-from dataflow_assets_tests.operators.tables import case_rows, edited
+from dataflow_assets.operators.refiners.html import StripHtml
+from dataflow_assets_tests.operators.sample_tables import case_rows, edited
 
 PIECES = [
     "<p>",

@@ -1,0 +1,1 @@
+"""Operators that drop what the data set has already."""

@@ -1,0 +1,1 @@
+"""Operators that keep or reject rows by rules on their text."""

@@ -1,0 +1,1 @@
+"""Operators that replace a text by a better one."""

@@ -1,0 +1,1 @@
+"""Operators on rows and columns, whatever they hold."""
