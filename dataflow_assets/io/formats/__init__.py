@@ -5,7 +5,7 @@
 | jsonl   | `null`        | refused       | embedded JSON values  | one object a line, no spaces, no BOM   |
 | json    | `null`        | refused       | embedded JSON values  | one array, one object a line           |
 | csv     | empty         | `NaN`, `inf`  | their text            | header, comma; `""` is the empty text  |
-| parquet | null          | as they are   | their text            | snappy, row groups of 64 MiB           |
+| parquet | null          | as they are   | their text            | not packed, row groups of 64 MiB       |
 | pickle  | None          | as they are   | Python values         | protocol 5, list of dicts              |
 
 `decode(encode(table))` equals the table, types included, and encodes to the same bytes again.
