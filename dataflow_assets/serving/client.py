@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -13,13 +14,14 @@ from dataflow_assets.serving.breaker import Breaker
 from dataflow_assets.serving.budget import Budget, Reserved
 from dataflow_assets.serving.calls import Answer, Call, CallFailed, Serving
 from dataflow_assets.serving.ledger import Ledger, Where
-from dataflow_assets.serving.limits import AdaptiveConcurrency, RateLimit
+from dataflow_assets.serving.limits import AdaptiveConcurrency, RateLimit, Slots
 from dataflow_assets.serving.prices import cost_of, known_price
 from dataflow_assets.serving.spec import ServingSpec
 from dataflow_assets.serving.usage import Usage
 
 Checked = TypeVar("Checked")
 _OVERLOAD = {"rate_limited", "timeout", "server_error"}
+_TURNS_OF_A_SENDING = 4
 _UNKNOWN_BILL = {"timeout", "cut_stream"}
 
 
@@ -34,7 +36,8 @@ class Client:
     """Asks one serving for one step. Lives in one event loop.
 
     A call that is in flight is finished whatever happens to its row: `drain` waits for those. Its
-    slot is free again when the answer is in the ledger.
+    slot is free when the server has answered. Answers on their way into the ledger, which a kill
+    would lose, are at most an eighth of the concurrency above the calls in flight.
     """
 
     def __init__(
@@ -56,6 +59,8 @@ class Client:
         self._sleep = sleep
         self._price = known_price(spec)
         self._slots = AdaptiveConcurrency(spec.concurrency)
+        self._desk = Slots(1)
+        self._unkept = Slots(spec.concurrency + max(1, spec.concurrency // 8))
         self._requests = RateLimit(spec.requests_per_minute)
         self._tokens = RateLimit(spec.tokens_per_minute)
         self._breaker = Breaker(spec.breaker)
@@ -157,12 +162,14 @@ class Client:
         try:
             await self._tokens.reserve(estimate)
             reserved = estimate
-            async with self._slots.slot():
+            async with self._unkept, AsyncExitStack() as slot:
+                await slot.enter_async_context(self._slots.slot())
                 while (wait := self._not_before - time.monotonic()) > 0:
                     await self._sleep(wait)
                 await self._requests.reserve(1)
                 self._breaker.check()
-                flight = asyncio.ensure_future(self._flight(key, call, judge, usage, bound, estimate))
+                flying = self._flight(slot.pop_all(), key, call, judge, usage, bound, estimate)
+                flight = asyncio.ensure_future(flying)
                 self._flying.add(flight)
                 flight.add_done_callback(self._landed)
                 return await asyncio.shield(flight)
@@ -178,6 +185,7 @@ class Client:
 
     async def _flight(
         self,
+        slot: AsyncExitStack,
         key: str,
         call: Call,
         judge: Callable[[Answer], None],
@@ -189,14 +197,14 @@ class Client:
         started = time.monotonic()
         billed = Usage(calls=1)
         try:
-            answer = await self._serving.send(call)
+            async with slot:
+                answer = await self._serving.send(call)
             self._slots.succeeded(time.monotonic() - started)
             self._breaker.succeeded()
             billed = self._billed(answer.tokens_in, answer.tokens_out)
             answer = replace(answer, cost=billed.cost)
             try:
-                _check_numbers(answer)
-                judge(answer)
+                await self._judged(answer, judge)
             except CallFailed as failure:
                 failure.raw = failure.raw or answer.to_bytes().decode()
                 raise
@@ -217,6 +225,19 @@ class Client:
             self._tokens.settle(estimate, used)
             await self._budget.settle(bound, billed.cost, used)
         return answer
+
+    async def _judged(self, answer: Answer, judge: Callable[[Answer], None]) -> None:
+        """Judges one answer at a time, in turns of the loop of its own, after the calls that wait to be sent.
+
+        Answers to calls that were sent together come together. Judged all at once, as the loop would
+        have it, they hold up the next calls, which then are sent together again.
+        """
+        for _ in range(_TURNS_OF_A_SENDING):
+            await asyncio.sleep(0)
+        async with self._desk:
+            await asyncio.sleep(0)
+            _check_numbers(answer)
+            judge(answer)
 
     def _billed(self, tokens_in: int, tokens_out: int) -> Usage:
         return Usage(1, 0, tokens_in, tokens_out, cost_of(self._price, tokens_in, tokens_out))

@@ -25,7 +25,7 @@ def moments(seed: int) -> list[int]:
     return [random.Random(seed + n).randrange(1, 30) for n in range(MOMENTS)]
 
 
-def test_twenty_kills_repeat_no_more_than_what_was_in_flight(
+def test_twenty_kills_repeat_no_more_than_what_was_in_flight_or_just_answered(
     tmp_path: Path, fault_server: FaultServer
 ) -> None:
     fault_server.default(delay_s=0.02)
@@ -39,7 +39,7 @@ def test_twenty_kills_repeat_no_more_than_what_was_in_flight(
         seen = fault_server.stats().count
     assert project.run().code == 0
     assert [row["answer"] for row in project.rows()] == TEXTS
-    assert fault_server.stats().count - ROWS <= MOMENTS * CONCURRENCY
+    assert fault_server.stats().count - ROWS <= MOMENTS * (CONCURRENCY + CONCURRENCY // 8)
 
 
 def test_twenty_pauses_repeat_nothing(tmp_path: Path, fault_server: FaultServer) -> None:
