@@ -48,13 +48,8 @@ class FilterNumber(RowOperator):
     def apply(self, table: pa.Table) -> Outcome:
         """Keeps the rows without a reason, in order."""
         name = self.params.column
-        kind = column_type(table.schema.field(name))
-        if kind not in ("int64", "float64"):
-            error = WrongType(f"wrong type: column {name!r} is {kind}, expected int64 or float64")
-            everywhere = RowErrors(list(range(len(table))), [error] * len(table))
-            return split_by_reason(table, pa.nulls(len(table), pa.large_string()), everywhere)
-        numbers = pc.cast(table[name], pa.float64())
-        return split_by_reason(table, self._reasons(numbers), _unusable(name, numbers))
+        numbers, errors = numbers_of(table, name)
+        return split_by_reason(table, self._reasons(numbers), _with_nulls(name, numbers, errors))
 
     def _reasons(self, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
         none = pa.scalar(None, pa.large_string())
@@ -69,12 +64,22 @@ class FilterNumber(RowOperator):
         return reasons
 
 
-def _unusable(name: str, numbers: pa.ChunkedArray) -> RowErrors:
-    errors = RowErrors.none()
-    bad = pc.or_(numbers.is_null(), pc.fill_null(numbers.is_nan(), False))
-    for position in pc.indices_nonzero(bad).to_pylist():
-        if numbers[position].as_py() is None:
+def numbers_of(table: pa.Table, name: str) -> tuple[pa.ChunkedArray, RowErrors]:
+    """The column as float64, and an error for NaN, or for every row where the column holds no numbers."""
+    kind = column_type(table.schema.field(name))
+    if kind not in ("int64", "float64"):
+        error = WrongType(f"wrong type: column {name!r} is {kind}, expected int64 or float64")
+        nothing = pa.chunked_array([pa.nulls(len(table), pa.float64())])
+        return nothing, RowErrors(list(range(len(table))), [error] * len(table))
+    numbers = pc.cast(table[name], pa.float64())
+    places = pc.indices_nonzero(pc.fill_null(numbers.is_nan(), False)).to_pylist()
+    error = WrongType(f"wrong type: column {name!r} holds NaN, expected a number")
+    return numbers, RowErrors(places, [error] * len(places))
+
+
+def _with_nulls(name: str, numbers: pa.ChunkedArray, errors: RowErrors) -> RowErrors:
+    known = set(errors.positions)
+    for position in pc.indices_nonzero(numbers.is_null()).to_pylist():
+        if position not in known:
             errors.add(position, MissingValue(f"missing {name}: the row has no value in column {name!r}"))
-        else:
-            errors.add(position, WrongType(f"wrong type: column {name!r} holds NaN, expected a number"))
-    return errors
+    return errors.in_order()

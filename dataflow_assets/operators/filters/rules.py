@@ -1,0 +1,222 @@
+"""The base of filters that measure a text and compare each measure with a threshold of a profile."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, cast
+
+import pyarrow as pa
+from pydantic import BaseModel, Field
+
+from dataflow_assets.batch import Schema, arrow_field
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.filters.profile import Profile, profile_of
+from dataflow_assets.operators.llm.language import LANGUAGES, Language
+from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextOperator, split_by_reason
+from dataflow_assets.text.document import Document
+from dataflow_assets.text.words import check_installed
+
+REJECT_VALUE = "reject_value"
+REJECT_THRESHOLD = "reject_threshold"
+Threshold = float | Literal["off"] | None
+Measure = Callable[[Document, Profile], float | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One measure of a text and the side on which it must not leave the threshold.
+
+    `reason` is what `reject_reason` says. `name` is the measure's, for the column that
+    `mode: annotate` adds; rules of one filter may share a measure. `min` or `max` names the setting
+    of the profile that the value is compared with; the threshold belongs to the range. A measure
+    gives None where it is not defined, and the rule is kept then. `surely_kept` may say at less
+    cost, for a threshold, that the value is within it; False means that it does not know.
+    """
+
+    reason: str
+    name: str
+    measure: Measure
+    min: str | None = None
+    max: str | None = None
+    surely_kept: Callable[[Document, Profile, float], bool] | None = None
+
+    def threshold(self, profile: Profile) -> float | None:
+        """The threshold in this profile, or None where the rule is off."""
+        return profile.number(self.min or self.max or "")
+
+    def miss(self, document: Document, profile: Profile) -> "Miss | None":
+        """What to tell of a text that the rule drops, or None."""
+        threshold = self.threshold(profile)
+        if threshold is None:
+            return None
+        if self.surely_kept is not None and self.surely_kept(document, profile, threshold):
+            return None
+        value = self.measure(document, profile)
+        if value is None or (value >= threshold if self.min else value <= threshold):
+            return None
+        return Miss(self.reason, value, threshold)
+
+
+class Miss(NamedTuple):
+    """Why a row was dropped: the rule, what was measured, and the threshold; None where there is none."""
+
+    reason: str
+    value: float | None
+    threshold: float | None
+
+
+class RuleParams(ColumnParams):
+    """Parameters of every filter by rules; a subclass adds its thresholds (`threshold_field`)."""
+
+    mode: Literal["filter", "annotate"] = Field(
+        "filter",
+        description="`filter` drops rows. `annotate` drops none and adds each measure as a float64 column, "
+        "for `filter_by` later.",
+    )
+    language: Literal["auto", "en", "zh"] = Field(
+        "auto", description="The profile; `auto` takes `zh` for a text with a Han share of at least .2."
+    )
+
+
+def threshold_field(description: str) -> Any:
+    """A parameter over a threshold of the profile: a number, `off`, or nothing for the profile's own."""
+    return Field(None, description=f"{description} Default: of the profile; `off` switches the rule off.")
+
+
+class RuleFilter(TextOperator):
+    """Keeps the rows that miss none of `rules`, which are looked at in their order.
+
+    A subclass gives `name`, `rules`, `Params`, and a section of its name in each file of `profiles/`.
+    Rejected rows have `reject_reason`, `reject_value` (what was measured) and `reject_threshold`.
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    needs_words: ClassVar[bool] = False
+    Params: ClassVar[type[BaseModel]] = RuleParams
+
+    def __init__(self, params: BaseModel | None = None) -> None:
+        super().__init__(params)
+        language = self._settings.language
+        languages: tuple[Language, ...] = LANGUAGES if language == "auto" else (language,)
+        given = {name: getattr(self.params, name) for name in type(self.params).model_fields}
+        self._profiles = {language: profile_of(self.name, language, given) for language in languages}
+        self._check_bounds()
+        if self.needs_words:
+            check_installed(languages)
+
+    @property
+    def _settings(self) -> RuleParams:
+        """The parameters that every filter by rules has; a subclass declares `params` as its own type."""
+        return cast(RuleParams, self.params)
+
+    def _check_bounds(self) -> None:
+        """Raises ConfigError where no text could pass: the least of a measure is above its most."""
+        for language, profile in self._profiles.items():
+            least = {rule.name: rule for rule in self.rules if rule.min}
+            for most in (rule for rule in self.rules if rule.max and rule.name in least):
+                low, high = least[most.name].threshold(profile), most.threshold(profile)
+                if low is not None and high is not None and low > high:
+                    raise ConfigError(
+                        f"operator {self.name!r}: {least[most.name].min} {low:g} is above "
+                        f"{most.max} {high:g} in the profile {language!r}: no row could pass"
+                    )
+
+    def columns(self) -> list[str]:
+        """For each rule the column that `mode: annotate` adds; rules of one measure share it."""
+        prefix = self.name.removeprefix("filter_")
+        return [f"{prefix}_{rule.name}" for rule in self.rules]
+
+    def measures(self) -> Mapping[str, Measure]:
+        """The measures of the rules by column, in order."""
+        return {column: rule.measure for column, rule in zip(self.columns(), self.rules, strict=True)}
+
+    def writes(self) -> Schema:
+        """The measures in `mode: annotate`, else nothing."""
+        return dict.fromkeys(self.measures(), "float64") if self._settings.mode == "annotate" else {}
+
+    def identity(self) -> Mapping[str, object]:
+        """The thresholds and lists in force, which a new version of a profile may change."""
+        return {language: dict(profile.settings) for language, profile in self._profiles.items()}
+
+    def document(self, text: str) -> Document:
+        """The text in its language."""
+        language = self._settings.language
+        return Document(text, None if language == "auto" else language)
+
+    def profile(self, language: Language) -> Profile:
+        """The settings for texts of this language."""
+        return self._profiles[language]
+
+    def miss(self, document: Document) -> Miss | None:
+        """The first rule that drops the text, or None."""
+        profile = self._profiles[document.language]
+        for rule in self.rules:
+            if (miss := rule.miss(document, profile)) is not None:
+                return miss
+        return None
+
+    def values(self, document: Document) -> list[float | None]:
+        """The measures of a text in the order of `measures`."""
+        profile = self._profiles[document.language]
+        return [measure(document, profile) for measure in self.measures().values()]
+
+    def apply(self, table: pa.Table) -> Outcome:
+        """Keeps or annotates the rows, in order. A measure that raises fails its row."""
+        texts = self.texts(table)
+        places = range(len(table)) if texts.positions is None else texts.positions.to_pylist()
+        documents = zip(places, map(self.document, texts.values.to_pylist()), strict=True)
+        misses: list[Miss | None] = [None] * len(table)
+        if self._settings.on_null == "reject":
+            for place in texts.nulls:
+                misses[place] = Miss("missing_text", None, None)
+        if self._settings.mode == "annotate":
+            columns, errors = self._measured(documents, len(table))
+            for name, column in columns.items():
+                table = _with_column(table, name, column)
+        else:
+            errors = self._judged(documents, misses)
+        errors = RowErrors(
+            texts.errors.positions + errors.positions, texts.errors.errors + errors.errors
+        ).in_order()
+        return _split(table, misses, errors)
+
+    def _judged(self, documents: Iterable[tuple[int, Document]], misses: list[Miss | None]) -> RowErrors:
+        errors = RowErrors.none()
+        for place, document in documents:
+            try:
+                misses[place] = self.miss(document)
+            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+                errors.add(place, error)
+        return errors
+
+    def _measured(
+        self, documents: Iterable[tuple[int, Document]], rows: int
+    ) -> tuple[dict[str, list[float | None]], RowErrors]:
+        columns: dict[str, list[float | None]] = {name: [None] * rows for name in self.measures()}
+        errors = RowErrors.none()
+        for place, document in documents:
+            try:
+                for column, value in zip(columns.values(), self.values(document), strict=True):
+                    column[place] = value
+            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+                errors.add(place, error)
+        return columns, errors
+
+
+def _split(table: pa.Table, misses: list[Miss | None], errors: RowErrors) -> Outcome:
+    """Kept, rejected and failed rows; the rejected ones with value and threshold beside the reason."""
+    reasons = pa.array([None if miss is None else miss.reason for miss in misses], pa.large_string())
+    outcome = split_by_reason(table, reasons, errors)
+    if outcome.rejected is None:
+        return outcome
+    failed = set(errors.positions)
+    told = [miss for place, miss in enumerate(misses) if miss is not None and place not in failed]
+    rejected = _with_column(outcome.rejected, REJECT_VALUE, [miss.value for miss in told])
+    rejected = _with_column(rejected, REJECT_THRESHOLD, [miss.threshold for miss in told])
+    return outcome._replace(rejected=rejected)
+
+
+def _with_column(table: pa.Table, name: str, values: list[float | None]) -> pa.Table:
+    """The table with this column of numbers, in the place of one of the same name."""
+    field, column = arrow_field(name, "float64"), pa.array(values, pa.float64())
+    index = table.schema.get_field_index(name)
+    return table.append_column(field, column) if index < 0 else table.set_column(index, field, column)

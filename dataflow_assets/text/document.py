@@ -1,0 +1,64 @@
+"""One text with its lines, sentences and words, each computed when first asked for, and once."""
+
+import re
+from functools import cached_property
+
+from dataflow_assets.operators.llm.language import Language, han_share, language_of
+from dataflow_assets.operators.sentences import sentence_spans
+from dataflow_assets.text.words import Words, words_of
+
+_LINE_BREAKS = re.compile(r"\n+")
+_PARAGRAPH_BREAKS = re.compile(r"\n{2,}")
+
+
+class Document:
+    """What the rules of a filter measure; `language` chooses how words are found."""
+
+    def __init__(self, text: str, language: Language | None = None) -> None:
+        self.text = text
+        self._language: Language | None = language
+
+    @cached_property
+    def language(self) -> Language:
+        """The given language, else `zh` from a Han share of .2 on and `en` below."""
+        if self._language is not None:
+            return self._language
+        if self.text.isascii():
+            return "en"
+        return language_of(self.text)
+
+    @cached_property
+    def han_share(self) -> float:
+        """The Han characters among those that are not white space, 0 to 1."""
+        return 0.0 if self.text.isascii() else han_share(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines by every line end that Unicode knows (`str.splitlines`), blank ones too."""
+        return self.text.splitlines()
+
+    @cached_property
+    def written_lines(self) -> list[str]:
+        r"""The pieces between `\n` that are not blank."""
+        return [line for line in self.text.split("\n") if line and not line.isspace()]
+
+    @cached_property
+    def line_blocks(self) -> list[str]:
+        """The pieces between runs of newlines; an empty one where the text begins or ends with one."""
+        return _LINE_BREAKS.split(self.text)
+
+    @cached_property
+    def paragraphs(self) -> list[str]:
+        """The pieces of the stripped text between runs of two or more newlines."""
+        return _PARAGRAPH_BREAKS.split(self.text.strip())
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The sentences, stripped; blank ones left out. Cut as `chunk_text` cuts, in any language."""
+        pieces = (self.text[start:end].strip() for start, end in sentence_spans(self.text))
+        return [piece for piece in pieces if piece]
+
+    @cached_property
+    def words(self) -> Words:
+        """The words and punctuation marks as datatrove finds them: spaCy's in English, jieba's in Chinese."""
+        return words_of(self.text, self.language)
