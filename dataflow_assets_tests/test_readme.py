@@ -31,7 +31,7 @@ def install_commands() -> list[str]:
 def test_the_readme_installs_and_runs_with_one_line_and_tests_with_another():
     run, test = install_commands()
     assert run.endswith(" && .venv/bin/dataflow-assets run text_clean")
-    assert test.endswith(" && .venv/bin/pytest -n 2")
+    assert test.endswith(" && .venv/bin/pytest -n 2 -m ''")
 
 
 @pytest.mark.parametrize("pattern", ["'run text_clean'", "pytest"])

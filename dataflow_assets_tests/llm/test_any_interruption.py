@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def interrupted(project: Project, server: FaultServer, how: str, after: int, com
     return finish(process).code
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(
     st.lists(

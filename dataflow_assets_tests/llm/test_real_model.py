@@ -5,6 +5,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 import yaml
 
 from dataflow_assets_tests.crash.command import environment, finish, start
@@ -35,6 +36,7 @@ def write_pipeline(folder: Path, server: ModelServer) -> None:
     (folder / "asks.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
 
 
+@pytest.mark.slow
 def test_rows_of_a_real_model_are_kept_or_fail_for_a_reason(
     tmp_path: Path, smollm2_server: ModelServer
 ) -> None:
