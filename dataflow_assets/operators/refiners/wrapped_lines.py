@@ -1,0 +1,95 @@
+"""Joins the lines of a paragraph that a page layout has broken."""
+
+import re
+import unicodedata
+from statistics import quantiles
+
+from pydantic import Field
+
+from dataflow_assets.operators.operator import ColumnParams, TextMapper
+from dataflow_assets.operators.registry import register
+
+_SENTENCE_END = tuple("。！？!?.…；;：:”」』")
+_CLOSING = tuple("，,。！？!?；;：:、…”’」』）)】》〉")
+_CHINESE_NUMBER = "〇零一二三四五六七八九十百"
+_BEGINS_ANEW = re.compile(
+    r"[ \t\u3000]*(?:[-*•·●○■#>|]|[（(]?[0-9０-９a-zA-Z]{1,3}[.．、)）]"
+    rf"|[（(]?[{_CHINESE_NUMBER}]{{1,4}}[、.．)）]|第[{_CHINESE_NUMBER}0-9]{{1,6}}[章节条编款])"
+)
+_LINE_BREAK = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
+_WIDE = frozenset("WF")
+
+
+class _JoinLinesParams(ColumnParams):
+    full_share: float = Field(
+        0.85, gt=0, le=1, description="From this share of the usual longest line on, a line counts as full."
+    )
+
+
+@register
+class JoinLines(TextMapper):
+    """Joins lines that were broken by a page's width, as text out of a PDF has them.
+
+    Grain: one row in, one row out; order and ids unchanged. Reads and writes `column` (string). A line
+    goes on in the next one if it is full and does not end a sentence, or if the next one begins with
+    closing punctuation; a line that begins like an item, a heading or a clause is never joined to the
+    one before, nor is an empty one. Full is what reaches `full_share` of the 90th percentile of the
+    lines' widths, a Chinese character counting two. Chinese is joined without a space, so is a number
+    in a Chinese line, other text with one; a hyphen between two lower-case letters at the break goes.
+    Line breaks become line feeds.
+    Raises nothing on text.
+
+    Example:
+        - {name: paragraphs, type: join_lines, params: {column: text}}
+    """
+
+    name = "join_lines"
+    Params = _JoinLinesParams
+    params: _JoinLinesParams
+
+    def edit(self, text: str) -> str:
+        """The text with whole paragraphs."""
+        lines = _LINE_BREAK.split(text)
+        widths = [_width(line) for line in lines if line.strip()]
+        if len(widths) < 2:
+            return "\n".join(lines)
+        full = self.params.full_share * quantiles(widths, n=10, method="inclusive")[-1]
+        joined = [lines[0]]
+        last_width = _width(lines[0])
+        for line in lines[1:]:
+            if _goes_on(joined[-1], last_width >= full, line):
+                joined[-1] = _joined(joined[-1], line)
+            else:
+                joined.append(line)
+            last_width = _width(line)
+        return "\n".join(joined)
+
+
+def _width(line: str) -> int:
+    """Columns that the line takes where a wide character takes two."""
+    line = line.strip()
+    if line.isascii():
+        return len(line)
+    return len(line) + sum(unicodedata.east_asian_width(char) in _WIDE for char in line)
+
+
+def _goes_on(line: str, is_full: bool, next_line: str) -> bool:
+    if not line.strip() or not next_line.strip():
+        return False
+    if next_line.lstrip().startswith(_CLOSING):
+        return True
+    return is_full and not line.rstrip().endswith(_SENTENCE_END) and not _BEGINS_ANEW.match(next_line)
+
+
+def _joined(line: str, next_line: str) -> str:
+    line, next_line = line.rstrip(), next_line.lstrip()
+    before, after = line[-1], next_line[0]
+    if before == "-" and len(line) > 1 and line[-2].islower() and after.islower():
+        return line[:-1] + next_line
+    is_number = before.isdigit() and after.isdigit() and any(map(_is_wide, line))
+    is_tight = is_number or _is_wide(before) or _is_wide(after)
+    return line + next_line if is_tight or after in _CLOSING else f"{line} {next_line}"
+
+
+def _is_wide(char: str) -> bool:
+    return unicodedata.east_asian_width(char) in _WIDE
