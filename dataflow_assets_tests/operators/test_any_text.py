@@ -17,6 +17,8 @@ PARAMS = {
     "regex_replace": {"pattern": "[0-9]+", "replacement": "#"},
     "filter_regex": {"pattern": r"\w"},
     "filter_length": {"min_chars": 1, "max_words": 5},
+    "redact_pii": {},
+    "regex_redact": {"rules": [{"name": "number", "pattern": "[0-9]+"}]},
 }
 ODD_TEXTS = {
     "empty": "",
