@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from dataflow_assets.engines.processes import ProcessEngine
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.fingerprints import operator_fingerprint
-from dataflow_assets.operators import build_operator
+from dataflow_assets.operators import RowOperator, build_operator
 from dataflow_assets.operators.refiners.pii import names
 from dataflow_assets.operators.refiners.pii.replacements import HARMLESS
 from dataflow_assets_tests.operators.sample_tables import applied, edited, ids, typed_table
@@ -59,6 +60,16 @@ def test_the_key_is_in_no_fingerprint_and_no_text_of_the_operator():
     assert KEY not in repr(operators[0].params) + json.dumps(operators[0].fingerprint_of_params())
     renamed = build_operator("redact_pii", {**PSEUDONYM, "key_id": "2"})
     assert operator_fingerprint(renamed) != operator_fingerprint(operators[0])
+
+
+def test_two_steps_with_two_keys_in_one_worker_keep_their_keys():
+    rows = typed_table("string", ["a@b.com"])
+    engine = ProcessEngine(1)
+    for key in (KEY, "a new key of the test"):
+        operator = build_operator("redact_pii", {**PSEUDONYM, "key": key})
+        assert isinstance(operator, RowOperator)
+        assert engine.run(operator, rows).kept == operator.apply(rows).kept
+    engine.close()
 
 
 @pytest.mark.parametrize(
