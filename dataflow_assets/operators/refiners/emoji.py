@@ -84,7 +84,7 @@ class RemoveEmoji(TextMapper):
 
 # Beside a letter, digit, quote or bracket an emoticon is none: `10:30`, `f(x:)`, `C:\\`, `"a":[1]`, `=>`.
 _FACE = (
-    r"(?<![0-9A-Za-z_\"'`.:;=*,)\]}\[{(])"
+    r"(?<![0-9A-Za-z\u00c0-\u024f\ufffd_\"'`.:;=*,)\]}\[{(<>/])"
     r"(?:[:;][-o^'~]?(?:[)(\]\[}{|/\\*<>]+|[DPpOoSs3])|=[-o^']?[)(DPp3]|8-[)(D])"
     r"(?![0-9A-Za-z_\"'`/\\:;=,\[{(<])"
 )
@@ -96,7 +96,7 @@ def _emoticons() -> re.Pattern[str]:
     """Listed emoticons, the longest first, where no ASCII word goes on; and faces of parts."""
     listed = sorted(data_lines("emoticons.txt"), key=len, reverse=True)
     words = "|".join(map(re.escape, listed))
-    return re.compile(rf"(?<![0-9A-Za-z_\\/^])(?:{words})(?![0-9A-Za-z_^])|{_FACE}")
+    return re.compile(rf"(?<![0-9A-Za-z_\\/^])(?:{words})(?![0-9A-Za-z_^]|\.[0-9])|{_FACE}")
 
 
 @cache

@@ -11,7 +11,7 @@ from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
 
 _NUMBERS = r"[1-9][0-9]{0,2}(?:[ ]?[-–,，、~][ ]?[1-9][0-9]{0,2})*"
 _WORDS = (
-    r"(?i:edit|citation needed|note [0-9]{1,3}|ref\.? [0-9]{1,3}|[a-wyz]|better source needed|dubious"
+    r"(?i:edit|citation needed|note [0-9]{1,3}|ref\.? [0-9]{1,3}|better source needed|dubious"
     r"|clarification needed|when\?|who\?|by whom\?|according to whom\?|来源请求|來源請求|编辑|編輯"
     r"|原创研究[？?]?|注 ?[0-9]{1,3})"
 )
@@ -21,9 +21,9 @@ _HEADINGS = (
     "(?:references|bibliography|works cited|literature cited|notes and references|参考文献|参考资料|參考文獻"
     "|參考資料|参考书目|引用文献)"
 )
-_SECTION = regex.compile(
+_HEADING_LINE = regex.compile(
     rf"^[ \t]*(?:#{{1,6}}[ \t]*|=+[ \t]*|[0-9]{{1,2}}(?:\.|、)?[ \t]*|\*\*)?"
-    rf"{_HEADINGS}[ \t]*(?:\*\*|=+)?[:：]?[ \t]*\n(?s:.*)\Z",
+    rf"{_HEADINGS}[ \t]*(?:\*\*|=+)?：?[ \t]*$",
     regex.MULTILINE | regex.IGNORECASE,
 )
 _SECTION_HINT = f"(?i){_HEADINGS}"
@@ -31,7 +31,7 @@ _SECTION_HINT = f"(?i){_HEADINGS}"
 
 class _RemoveReferencesParams(ColumnParams):
     sections: bool = Field(
-        False, description="Also everything from a line that is a heading such as References or 参考文献 on."
+        False, description="Also the last part of the text, headed by a line such as References or 参考文献."
     )
 
 
@@ -40,11 +40,12 @@ class RemoveReferences(TextMapper):
     """Takes marks of references out of a text column: `[12]`, `[3, 5-7]`, `[citation needed]`.
 
     Grain: one row in, one row out; order and ids unchanged. Reads and writes `column` (string). Marks
-    are numbers from 1 to 999, lists and ranges of them and single letters in square brackets, the
-    words of Wikipedia in English and Chinese (`[edit]`, `[来源请求]`), `<ref>…</ref>` and `{{cite …}}`.
-    `a[0]` and Markdown links stay, `a[1]` goes: clean no program code with it. With `sections` the
-    closing list of references goes too, headed by a line of its own. Raises nothing on text. Source:
-    C4 (Raffel et al. 2020), which strips `[n]`, `[edit]` and `[citation needed]`.
+    are numbers from 1 to 999, lists and ranges of them in square brackets, the words of Wikipedia in
+    English and Chinese (`[edit]`, `[来源请求]`), `<ref>…</ref>` and `{{cite …}}`. Markdown links, `a[0]`,
+    `sshd[430]:` and `a[1] = 2` stay, other indices go: clean no program code with it. With `sections`
+    the last part of a text goes where a line of its own heads it as references and it is at most half
+    of the text. Raises nothing on text. Source: C4 (Raffel et al. 2020), which strips `[n]`, `[edit]`
+    and `[citation needed]`.
 
     Example:
         - {name: without_references, type: remove_references, params: {column: text}}
@@ -60,15 +61,16 @@ class RemoveReferences(TextMapper):
         if self.params.sections:
             headed = pc.match_substring_regex(texts, _SECTION_HINT)
             texts = edited_where(texts, headed, lambda some: texts_by_row(some, _without_section))
-        # A mark before `(` is the text of a Markdown link; RE2 has no look-ahead, so it is kept as a group.
-        pattern = rf"((?:{_MARK})\()|{_MARK}|{_WIKI}"
+        # A link or an index by what follows; RE2 has no look-ahead, so it is put back as a group.
+        pattern = rf"((?:{_MARK}) ?[(:;=])|{_MARK}|{_WIKI}"
         found = pc.match_substring_regex(texts, rf"{_MARK}|{_WIKI}")
         without = edited_where(texts, found, lambda some: pc.replace_substring_regex(some, pattern, r"\1"))
         return without, RowErrors.none()
 
 
 def _without_section(text: str) -> str:
-    return _SECTION.sub("", text).rstrip() if _SECTION.search(text) else text
+    heading = max((match.start() for match in _HEADING_LINE.finditer(text)), default=0)
+    return text[:heading].rstrip() if heading >= len(text) / 2 else text
 
 
 _TARGET = r"\((?:[^()\n]|\([^()\n]*\))*\)"

@@ -53,7 +53,8 @@ def test_emoticons_go(text: str, without: str):
 @pytest.mark.parametrize(
     "text",
     ["10:30 8) 12:3", "C:\\ D:/x http://a.b", '{"a":[1], "b":"x"}', "f(x:) a[:3] x => y == z",
-     "std::vector ::P", "EXD a<3 a.T_Tb", "key:| - :name", "标题：（一）", "s:(1) 比例3:8"],
+     "std::vector ::P", "EXD a<3 a.T_Tb", "key:| - :name", "标题：（一）", "s:(1) 比例3:8",
+     "<3.0.6@x> bin/:/lib <b>:] é:*"],
 )  # fmt: skip
 def test_what_only_looks_like_an_emoticon_stays(text: str):
     assert edited("remove_emoticons", [text]) == [text]
