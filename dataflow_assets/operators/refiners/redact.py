@@ -327,7 +327,7 @@ class RegexRedact(_Redactor):
     def _hint(self) -> str | None:
         """An RE2 pattern for all texts that any rule changes, if there is one."""
         hints = [re2_pattern(rule.pattern) for rule in self.params.rules]
-        return None if None in hints or len(hints) > 1 else hints[0]
+        return None if None in hints else "|".join(f"(?:{hint})" for hint in hints)
 
     def redact(self, texts: pa.ChunkedArray) -> _Redacted:
         """All texts with every match replaced."""

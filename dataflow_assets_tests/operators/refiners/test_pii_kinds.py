@@ -1,6 +1,7 @@
 """The kinds of personal data, one after another, and the cases that other projects got wrong."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from dataflow_assets.operators import build_operator
 from dataflow_assets.operators.refiners.pii.checksums import is_id_card, is_luhn
 from dataflow_assets.operators.refiners.pii.kinds import DETECTORS
 from dataflow_assets.operators.refiners.redact import RedactPii
-from dataflow_assets_tests.operators.refiners import pii_samples
+from dataflow_assets_tests.operators.refiners import pii_measures, pii_samples
 from dataflow_assets_tests.operators.sample_tables import CASES, case_rows, edited
 
 ALL_KINDS = list(DETECTORS)
@@ -118,3 +119,8 @@ def test_check_digits_are_those_of_the_standards():
 )  # fmt: skip
 def test_long_texts_take_time_in_proportion(text: str):
     redactor().spans(text)
+
+
+def test_the_table_in_the_docs_is_what_is_measured():
+    document = Path(__file__).parents[3] / "docs" / "pii.md"
+    assert pii_measures.table() in document.read_text("utf-8")
