@@ -34,8 +34,20 @@ from dataflow_assets.operators.refiners.pii.spans import WIDE_CHARACTERS, Span, 
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, one_chunk, texts_by_row
 
+PiiKind = Literal[
+    "email",
+    "ipv6",
+    "ipv4",
+    "id_card",
+    "bank_card",
+    "phone",
+    "mobile",
+    "passport",
+    "licence_plate",
+    "person",
+]
 _TAGS = {**{kind: detector.tag for kind, detector in DETECTORS.items()}, PERSON: PERSON_TAG}
-_DEFAULT_KINDS = ("email", "ipv6", "ipv4", "id_card", "bank_card", "phone", "mobile")
+_DEFAULT_KINDS: tuple[PiiKind, ...] = ("email", "ipv6", "ipv4", "id_card", "bank_card", "phone", "mobile")
 _SHORTEST_KEY = 16
 
 
@@ -98,7 +110,7 @@ class _Redactor(TextOperator):
 
 
 class _RedactPiiParams(_CountingParams):
-    kinds: list[PatternKind | Literal["person"]] = Field(
+    kinds: list[PiiKind] = Field(
         default_factory=lambda: list(_DEFAULT_KINDS),
         min_length=1,
         description="What is replaced: email, ipv4, ipv6, id_card, bank_card, mobile, phone, and, only where "
@@ -109,7 +121,7 @@ class _RedactPiiParams(_CountingParams):
         description="`tag`: `<EMAIL>`. `pseudonym`: `<EMAIL_0f3a…>`, the same for the same value, by `key`. "
         "`rotate`: harmless values of the same kind.",
     )
-    tags: dict[PatternKind | Literal["person"], str] = Field(
+    tags: dict[PiiKind, str] = Field(
         {}, description="Other tags by kind, e.g. `{id_card: '[ID]'}`."
     )
     key: SecretStr | None = Field(
