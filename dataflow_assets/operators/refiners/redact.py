@@ -121,9 +121,7 @@ class _RedactPiiParams(_CountingParams):
         description="`tag`: `<EMAIL>`. `pseudonym`: `<EMAIL_0f3a…>`, the same for the same value, by `key`. "
         "`rotate`: harmless values of the same kind.",
     )
-    tags: dict[PiiKind, str] = Field(
-        {}, description="Other tags by kind, e.g. `{id_card: '[ID]'}`."
-    )
+    tags: dict[PiiKind, str] = Field({}, description="Other tags by kind, e.g. `{id_card: '[ID]'}`.")
     key: SecretStr | None = Field(
         None,
         description="Secret of the pseudonyms, 16 characters or more, from the environment: `${PII_KEY}`. It "
