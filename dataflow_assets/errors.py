@@ -17,6 +17,7 @@
     └── RowError                   one row cannot be done; it goes to `_failed`, the batch goes on
         ├── MissingValue           the row has no value in a column that the operator reads
         ├── WrongType              the row's value has another type than the operator needs
+        ├── NoMainText             a web page has no main text
         ├── PatternTimeout         a regular expression did not end within its time limit
         └── WorkerDied             the worker process died on this row, three times
 
@@ -119,6 +120,10 @@ class MissingValue(RowError):
 
 class WrongType(RowError):
     """The row's value has another type than the operator needs."""
+
+
+class NoMainText(RowError):
+    """A web page in which no main text was found."""
 
 
 class PatternTimeout(RowError):

@@ -22,10 +22,12 @@ def origin_of(
     inputs: Mapping[str, str],
     started_at: float,
     usage: Mapping[str, float] = {},
+    counts: Mapping[str, int] = {},
 ) -> Origin:
     """Where a batch that this operator made comes from."""
     code = operator_fingerprint(operator)
-    return Origin(operator.name, operator.version, code, fingerprint, rows_in, inputs, started_at, usage)
+    version = operator.version
+    return Origin(operator.name, version, code, fingerprint, rows_in, inputs, started_at, usage, counts)
 
 
 def hash_of(value: object) -> str:

@@ -151,7 +151,8 @@ class StepWork:
         if rows.unmatched is not None:
             rows_in += rows.unmatched.num_rows
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
-        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started, usage))
+        counts = self.operator.counts(outcome.kept)
+        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started, usage, counts))
 
     def inputs(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hashes of all that the batch is made of, by the names of the parents' assets."""

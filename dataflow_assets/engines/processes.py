@@ -1,6 +1,7 @@
 """Worker processes on this machine: Arrow chunks out, Arrow chunks back, dead workers replaced."""
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -147,12 +148,15 @@ def _work(spec: _OperatorSpec, data: bytes) -> _Wire:
     return tuple(None if table is None else packed(table) for table in outcome)
 
 
-_built: dict[tuple[type[Operator], str], RowOperator] = {}
+_built: dict[tuple[type[Operator], bytes], RowOperator] = {}
 
 
 def _operator(kind: type[Operator], params: BaseModel) -> RowOperator:
-    """One operator instance for each step in a worker, however many chunks it does."""
-    key = (kind, params.model_dump_json())
+    """One operator instance for each step in a worker, however many chunks it does.
+
+    Pickled parameters tell secrets and what was read from files apart; their JSON does not.
+    """
+    key = (kind, pickle.dumps(params))
     if key not in _built:
         _built[key] = kind(params)  # pyright: ignore[reportArgumentType]
     return _built[key]

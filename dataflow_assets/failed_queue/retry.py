@@ -316,5 +316,6 @@ def _redone(
     done[key] = Redone(again.num_rows, outcome)
     whole = merged(old, outcome, rows[ROW_ID], step.operator.splits, again[ROW_ID].to_pylist())
     usage = summed([record.usage, usage]) if usage or record.usage else {}  # pyright: ignore[reportArgumentType]
-    origin = origin_of(step.operator, fingerprint, record.rows_in, step.inputs(key), started, usage)
+    counts = step.operator.counts(whole.kept)
+    origin = origin_of(step.operator, fingerprint, record.rows_in, step.inputs(key), started, usage, counts)
     return Work(whole, origin)

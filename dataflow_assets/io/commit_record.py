@@ -33,7 +33,8 @@ class CommitRecord:
     kept rows, whatever the format. `files` has `kept`, and `rejected` and `failed` where there are
     such rows. `inputs` maps each parent to the content hash that was read. `seconds` is the
     operator's time, reading and writing included. `generation` counts the commits of this key. `usage`
-    has the calls to models: `calls`, `cached`, `tokens_in`, `tokens_out` and `cost`.
+    has the calls to models: `calls`, `cached`, `tokens_in`, `tokens_out` and `cost`. `counts` are
+    the operator's own numbers, e.g. what it replaced.
     """
 
     batch: str
@@ -53,6 +54,7 @@ class CommitRecord:
     started_at: float = 0.0
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:

@@ -56,6 +56,7 @@ def batch_metadata(committed: Committed) -> Metadata:
     metadata = {
         **count_metadata(record.rows_in, record.rows_out, record.rejected, record.failed, record.seconds),
         **usage_metadata(record.usage),
+        **operator_counts(record.counts),
         "dagster/column_schema": dg.MetadataValue.table_schema(column_schema(record.schema)),
         "path": dg.MetadataValue.path(str(folder.file_of(record.batch))),
         "generation": dg.MetadataValue.int(record.generation),
@@ -93,6 +94,11 @@ def usage_metadata(usage: Mapping[str, float]) -> Metadata:
     if "cost" in usage:
         metadata["cost"] = dg.MetadataValue.float(round(usage["cost"], 6))
     return metadata
+
+
+def operator_counts(counts: Mapping[str, int]) -> Metadata:
+    """The operator's own numbers, where it has some."""
+    return {"counts": dg.MetadataValue.json(dict(counts))} if counts else {}
 
 
 def column_schema(schema: Schema) -> dg.TableSchema:

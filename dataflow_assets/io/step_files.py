@@ -22,6 +22,7 @@ from dataflow_assets.io.events import (
     batch_event,
     batch_metadata,
     count_metadata,
+    operator_counts,
     usage_metadata,
 )
 from dataflow_assets.io.formats import EXTENSIONS, Format
@@ -223,6 +224,7 @@ class Totals:
         self.failed: dict[str, int] = {}
         self.seconds = 0.0
         self.usage: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
 
     def add(self, committed: Committed) -> None:
         """Counts a batch."""
@@ -235,7 +237,12 @@ class Totals:
         used = {} if committed.reused else record.usage
         for name, amount in used.items():
             self.usage[name] = self.usage.get(name, 0) + amount
-        for counts, more in ((self.rejected, record.rejected), (self.failed, record.failed)):
+        sums = (
+            (self.rejected, record.rejected),
+            (self.failed, record.failed),
+            (self.counts, record.counts),
+        )
+        for counts, more in sums:
             for name, count in more.items():
                 counts[name] = counts.get(name, 0) + count
 
@@ -246,7 +253,7 @@ class Totals:
             "batches": dg.MetadataValue.int(self.batches),
             "new_batches": dg.MetadataValue.int(self.new),
         }
-        return {**counts, **usage_metadata(self.usage), **batches}
+        return {**counts, **usage_metadata(self.usage), **operator_counts(self.counts), **batches}
 
 
 def _write_all_events_here(context: dg.OutputContext) -> None:

@@ -38,6 +38,7 @@ class Origin(NamedTuple):
     inputs: Mapping[str, str]
     started_at: float
     usage: Mapping[str, float] = {}
+    counts: Mapping[str, int] = {}
 
 
 class Prepared(NamedTuple):
@@ -165,6 +166,7 @@ class StepFolder:
             failed=_counts(outcome.failed, "error_class"),
             inputs=dict(origin.inputs),
             usage=dict(origin.usage),
+            counts=dict(origin.counts),
             started_at=origin.started_at,
             seconds=round(time.time() - origin.started_at, 4),
         )

@@ -128,6 +128,10 @@ class Operator(ABC):
         """The columns whose values the operator may change or add."""
         return set(self.writes()) | (set(self.output_schema(schema)) - set(schema))
 
+    def counts(self, kept: pa.Table) -> Mapping[str, int]:
+        """Numbers by name that are shown with a batch, from its kept rows alone, e.g. what was replaced."""
+        return {}
+
     def identity(self) -> Mapping[str, object]:
         """What decides the result beside name, version and parameters, e.g. a function's source."""
         return {}
@@ -261,6 +265,42 @@ class TextOperator(RowOperator):
             )
         return None
 
+    def with_columns(
+        self,
+        table: pa.Table,
+        texts: _Texts,
+        columns: Mapping[str, pa.Array | pa.ChunkedArray],
+        row_errors: RowErrors,
+    ) -> Outcome:
+        """The rows with columns of `writes()` that have one value for each text; null for other rows.
+
+        Rows without a usable text, and those of `row_errors` (positions within the texts), are failed.
+        """
+        kinds = self.writes()
+        errors = _merged(texts, row_errors)
+        result = table
+        for name, values in columns.items():
+            whole = values if texts.positions is None else _scattered(values, texts.positions, table.num_rows)
+            field, index = arrow_field(name, kinds[name]), table.schema.get_field_index(name)
+            result = (
+                result.append_column(field, whole) if index < 0 else result.set_column(index, field, whole)
+            )
+        rejected = self._rejected_nulls(table, texts)
+        if not errors.positions and rejected is None:
+            return Outcome(result)
+        keep = np.ones(table.num_rows, bool)
+        keep[errors.positions] = False
+        if rejected is not None:
+            keep[texts.nulls] = False
+        return Outcome(result.filter(pa.array(keep)), rejected, errors.failed_rows(table))
+
+    def _rejected_nulls(self, table: pa.Table, texts: _Texts) -> pa.Table | None:
+        if self._column.on_null != "reject" or not texts.nulls:
+            return None
+        rows = table.take(pa.array(texts.nulls, pa.int64()))
+        reasons = pa.array(["missing_text"] * len(texts.nulls), pa.large_string())
+        return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
+
 
 class TextMapper(TextOperator):
     """Replaces one text column by an edited text; every other column stays as it is.
@@ -292,25 +332,7 @@ class TextMapper(TextOperator):
         """Edits the texts; rows without a usable text or whose edit raised are failed."""
         texts = self.texts(table)
         edited, row_errors = self.edit_column(texts.values)
-        errors = _merged(texts, row_errors)
-        whole = edited if texts.positions is None else _scattered(edited, texts.positions, table.num_rows)
-        rejected = self._rejected_nulls(table, texts)
-        index = table.schema.get_field_index(self._column.column)
-        result = table.set_column(index, arrow_field(self._column.column, "string"), whole)
-        if not errors.positions and rejected is None:
-            return Outcome(result)
-        keep = np.ones(table.num_rows, bool)
-        keep[errors.positions] = False
-        if rejected is not None:
-            keep[texts.nulls] = False
-        return Outcome(result.filter(pa.array(keep)), rejected, errors.failed_rows(table))
-
-    def _rejected_nulls(self, table: pa.Table, texts: _Texts) -> pa.Table | None:
-        if self._column.on_null != "reject" or not texts.nulls:
-            return None
-        rows = table.take(pa.array(texts.nulls, pa.int64()))
-        reasons = pa.array(["missing_text"] * len(texts.nulls), pa.large_string())
-        return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
+        return self.with_columns(table, texts, {self._column.column: edited}, row_errors)
 
 
 class TextFilter(TextOperator):

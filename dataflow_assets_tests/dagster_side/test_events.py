@@ -12,6 +12,7 @@ FAILING = """\
     type: map_python
     params: {function: "dataflow_assets_tests.dagster_side.row_functions:refuse_bad"}
 """
+REDACTING = "  - {name: redacted, type: redact_pii, params: {counts_column: found}}\n"
 NUMBERS = {
     "rows_in", "dagster/row_count", "rejected", "failed", "seconds", "rows_per_second",
     "dagster/column_schema", "preview", "path",
@@ -82,6 +83,14 @@ def test_an_event_says_what_failed_and_where_it_is(tmp_path):
     metadata = project.metadata("checked", "a_b00000")
     assert (metadata["failed"], metadata["failed_by_reason"]) == (1, {"ValueError": 1})
     assert metadata["failed_path"].endswith("_failed/a_b00000.jsonl")
+
+
+def test_the_numbers_of_an_operator_are_in_the_event(tmp_path):
+    project = SmallProject(tmp_path, steps=REDACTING)
+    project.write_rows("a", ["a@b.com 8.8.8.8", "c@d.com", "none"])
+    project.run()
+    assert project.metadata("redacted", "a_b00000")["counts"] == {"email": 2, "ipv4": 1}
+    assert "counts" not in project.metadata("redacted", "a_b00001")
 
 
 def test_the_columns_are_in_the_column_view_of_dagster(project):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.errors import CheckFailed
+from dataflow_assets.operators.tables.python_function import MapPython
 from dataflow_assets_tests.failed.project import (
     ANSWERED,
     DROPPED,
@@ -152,6 +153,19 @@ def test_dagster_hears_of_each_batch_that_was_retried(queue: Queue) -> None:
 
 
 GATE = "checks: [{max_failed_share: 0, blocking: true}]"
+
+
+def test_the_numbers_of_an_operator_are_of_the_whole_batch_after_a_retry(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MapPython, "counts", lambda self, kept: {"kept": kept.num_rows})
+    ill = queue.of("counted", ANSWERED, sick=[2])
+    ill.run()
+    (ill.folder / "sick").unlink()
+    ill.retry()
+    record = ill.work.folder_of("answered").record(ill.work.known_manifest().batches[0])
+    assert record is not None
+    assert record.counts == {"kept": record.rows_out}
 
 
 def test_a_retry_opens_a_gate_that_failed_rows_had_shut(queue: Queue) -> None:

@@ -56,7 +56,7 @@ def _tag(names: str, type_like_names: str = "", start: str = "</?") -> str:
 
 _BLOCK = _tag(_BLOCKS, _TYPE_LIKE_BLOCKS)
 _INLINE = _tag(_INLINES, _TYPE_LIKE_INLINES)
-_ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _NEEDS_PARSER = r"<(?:[!?]|/?(?i:pre|script|style)[ \t\r\n\f/>])"
 
 _inline = re.compile(_INLINE)
@@ -72,7 +72,7 @@ _dropped_end = {
     "style": re.compile(rf"</style{_WS}*>", re.IGNORECASE),
 }
 _declaration = re.compile(r"<(?:!doctype|!\[(?:if|else|endif)|\?xml)[^<>]*>", re.IGNORECASE)
-_entity = re.compile(_ENTITY)
+_entity = re.compile(ENTITY)
 
 
 class _StripHtmlParams(ColumnParams):
@@ -126,6 +126,11 @@ class StripHtml(TextMapper):
         return edited_where(plain, pc.not_equal(plain, texts), _all_decoded), RowErrors.none()
 
 
+def plain_text(page: str) -> str:
+    """The text of a page: without markup, entities decoded once."""
+    return _decoded(_parsed(page))
+
+
 def _without_markup(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     hard = pc.match_substring_regex(texts, _NEEDS_PARSER)
     if pc.all(hard).as_py():
@@ -142,7 +147,7 @@ def _without_simple_tags(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _all_decoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return edited_where(
-        texts, pc.match_substring_regex(texts, _ENTITY), lambda some: texts_by_row(some, _decoded)
+        texts, pc.match_substring_regex(texts, ENTITY), lambda some: texts_by_row(some, _decoded)
     )
 
 

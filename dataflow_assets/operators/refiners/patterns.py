@@ -128,11 +128,11 @@ class _PatternParams(ColumnParams):
 
     @model_validator(mode="after")
     def _compiles(self) -> "_PatternParams":
-        _check_pattern(self.pattern, self.engine)
+        check_pattern(self.pattern, self.engine)
         return self
 
 
-def _check_pattern(pattern: str, engine: str) -> None:
+def check_pattern(pattern: str, engine: str) -> None:
     """Raises ValueError, with the place and the reason, for a pattern that does not compile."""
     try:
         if engine == "re2":
@@ -143,7 +143,8 @@ def _check_pattern(pattern: str, engine: str) -> None:
         raise ValueError(f"the pattern {pattern!r} is no regular expression: {error}") from error
 
 
-def _timeout_error(pattern: str, timeout_s: float) -> PatternTimeout:
+def timeout_error(pattern: str, timeout_s: float) -> PatternTimeout:
+    """What a row fails with on which a pattern took too long."""
     return PatternTimeout(
         f"pattern timeout: {pattern!r} did not end within {timeout_s:g} s on this row; write it without "
         "nested repeats, raise `timeout_s`, or use `engine: re2`"
@@ -159,7 +160,7 @@ class _RegexReplaceParams(_PatternParams):
             if self.engine == "re2":
                 pc.replace_substring_regex(pa.array([""]), self.pattern, self.replacement)
             else:
-                _check_template(regex.compile(self.pattern), self.replacement)
+                check_template(regex.compile(self.pattern), self.replacement)
         except (regex.error, IndexError, pa.ArrowInvalid, UnicodeEncodeError) as error:
             reason = str(error)
             raise ValueError(
@@ -168,7 +169,7 @@ class _RegexReplaceParams(_PatternParams):
         return self
 
 
-def _check_template(pattern: "regex.Pattern[str]", replacement: str) -> None:
+def check_template(pattern: "regex.Pattern[str]", replacement: str) -> None:
     """Raises regex.error or IndexError for a template with an unknown group or escape.
 
     `regex` reads a template at the first match only, so a pattern with the same groups matches here.
@@ -218,7 +219,7 @@ class RegexReplace(TextMapper):
         try:
             return self._compiled.sub(self.params.replacement, text, timeout=self.params.timeout_s)
         except TimeoutError:
-            raise _timeout_error(self.params.pattern, self.params.timeout_s) from None
+            raise timeout_error(self.params.pattern, self.params.timeout_s) from None
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts with every match replaced."""
@@ -274,7 +275,7 @@ class FilterRegex(TextFilter):
         try:
             found = self._compiled.search(text, timeout=self.params.timeout_s) is not None
         except TimeoutError:
-            raise _timeout_error(self.params.pattern, self.params.timeout_s) from None
+            raise timeout_error(self.params.pattern, self.params.timeout_s) from None
         return None if found == (self.params.keep == "matching") else self._reason
 
     def reasons(self, texts: pa.ChunkedArray) -> tuple[pa.Array | pa.ChunkedArray, RowErrors]:

@@ -40,6 +40,13 @@ def test_normalizing_whitespace_twice_changes_nothing(texts: list[str]):
     assert edited("normalize_whitespace", once) == once
 
 
+def test_spaces_between_han_characters_go_where_that_is_asked_for():
+    text = "中 文 字　符， “好” 吗 ？ 用 GPU 3 个\n下 一行"
+    tidy = "中文字符，“好”吗？用 GPU 3 个\n下一行"
+    assert edited("normalize_whitespace", [text], {"han_spaces": "remove"}) == [tidy]
+    assert edited("normalize_whitespace", ["中 文"]) == ["中 文"]
+
+
 def test_joiners_inside_emoji_are_no_whitespace():
     assert edited("normalize_whitespace", ["👨‍👩‍👧"]) == ["👨‍👩‍👧"]
 

@@ -1,0 +1,1 @@
+"""Finds personal data in texts and puts something else in its place."""

@@ -1,0 +1,291 @@
+r"""The kinds of personal data that have a shape: one detector each.
+
+A detector is a pattern and a check of what the pattern found. Texts come with full-width digits
+folded (`spans.folded`). Borders are look-arounds and not `\b`, which does not fire between a
+Chinese character and a digit: a number inside a longer number, a decimal or an ASCII word is none.
+"""
+
+import ipaddress
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from dataflow_assets.operators.refiners.pii.checksums import is_id_card, is_luhn
+
+PatternKind = Literal[
+    "email", "ipv6", "ipv4", "id_card", "bank_card", "phone", "mobile", "passport", "licence_plate"
+]
+
+# Behind the first character: not within a word, a longer number, or behind the point of a decimal. A
+# pattern that begins with a set of characters is searched many times faster than one that looks back.
+_FIRST = r"(?<![0-9A-Za-z_].)(?<![0-9]\..)"
+_END = r"(?![0-9A-Za-z_])(?!\.[0-9])"
+
+
+class Detector(ABC):
+    """One kind of personal data.
+
+    `hint` is an RE2 pattern that every text with such data matches: it is searched in whole columns
+    at little cost, and only texts that match are looked at closely. `tag` is what stands for the kind.
+    """
+
+    kind: ClassVar[PatternKind]
+    tag: ClassVar[str]
+    hint: ClassVar[str]
+
+    @abstractmethod
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Start and end of each finding, in the order of the text, none inside another."""
+
+    def value(self, found: str) -> str:
+        """What two spellings of the same have in common."""
+        return "".join(filter(str.isalnum, found)).upper()
+
+
+class _Shape(Detector):
+    """A detector by a pattern, where a test of the digits may have the last word."""
+
+    pattern: ClassVar[re.Pattern[str]]
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """What the pattern finds and `accepts` lets pass."""
+        for match in self.pattern.finditer(text):
+            if self.accepts(match):
+                yield match.span()
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """Whether a finding of the pattern is one."""
+        return True
+
+
+class Email(Detector):
+    """ASCII addresses (RFC 5322 without quoted local parts; RFC 1035 lengths).
+
+    The last label has letters only and is no usual ending of a file: `logo@2x.png` is none.
+    """
+
+    kind = "email"
+    tag = "<EMAIL>"
+    hint = "@"
+    _local = re.compile(r"[A-Za-z0-9_%+-][A-Za-z0-9._%+'-]{0,63}\Z")
+    _domain = re.compile(r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9_-])")
+    _file = re.compile("png|jpe?g|gif|svg|webp|bmp|ico|css|[jt]s|json|html?|php|pdf|txt", re.IGNORECASE)
+    _longest_local = 64
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Goes from one `@` to the next: linear in the text, however long its words are."""
+        at, done = text.find("@"), 0
+        while at >= 0:
+            domain = self._domain.match(text, at)
+            if domain and not self._file.fullmatch(domain[1]):
+                before = text[max(done, at - self._longest_local) : at]
+                local = self._local.search(before)
+                if local and not local[0].endswith("."):
+                    yield at - len(local[0]), domain.end()
+                    done = domain.end()
+            at = text.find("@", max(at + 1, done))
+
+    def value(self, found: str) -> str:
+        """In lower case."""
+        return found.lower()
+
+
+class IPv4(_Shape):
+    """Dotted quads that `ipaddress` takes; no version numbers, no part of a longer dotted number."""
+
+    kind = "ipv4"
+    tag = "<IP>"
+    hint = r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
+    pattern = re.compile(rf"[0-9]{_FIRST}[0-9]{{0,2}}(?:\.[0-9]{{1,3}}){{3}}{_END}")
+    _numbered = re.compile(r"(?:version|release|build|ver\.?|版本号?|第|§)[ :：]{0,2}\Z", re.IGNORECASE)
+
+    def __init__(self, public_only: bool = True) -> None:
+        self._public_only = public_only
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """By `ipaddress`, and by the word before."""
+        try:
+            address = ipaddress.IPv4Address(match[0])
+        except ValueError:
+            return False
+        if self._numbered.search(match.string, max(0, match.start() - 12), match.start()):
+            return False
+        return address.is_global and not address.is_multicast if self._public_only else True
+
+    def value(self, found: str) -> str:
+        """The address itself."""
+        return found
+
+
+class IPv6(_Shape):
+    """Addresses that `ipaddress` takes: of 2000::/3 where only public ones count (RFC 4291)."""
+
+    kind = "ipv6"
+    tag = "<IP>"
+    hint = "(?:[0-9A-Fa-f]{1,4}:){7}|[0-9A-Fa-f]::|::[0-9A-Fa-f]"
+    pattern = re.compile(
+        r"(?<![0-9A-Za-z_:.])(?:[0-9A-Fa-f]{1,4}(?=:)|(?=::))"
+        r"(?::[0-9A-Fa-f]{0,4}){2,7}(?::|(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3}))?(?![0-9A-Za-z_:])(?!\.[0-9])"
+    )
+    _unicast = ipaddress.IPv6Network("2000::/3")
+    _inner = tuple(map(ipaddress.IPv6Network, ("fc00::/7", "fe80::/10", "::1/128")))
+
+    def __init__(self, public_only: bool = True) -> None:
+        self._public_only = public_only
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """A colon that ends a sentence is no part of the address."""
+        for match in self.pattern.finditer(text):
+            end = match.end() - (match[0].endswith(":") and not match[0].endswith("::"))
+            if self._is_wanted(text[match.start() : end]):
+                yield match.start(), end
+
+    def _is_wanted(self, found: str) -> bool:
+        try:
+            address = ipaddress.IPv6Address(found)
+        except ValueError:
+            return False
+        if address in self._unicast:
+            return address.is_global or not self._public_only
+        return not self._public_only and any(address in network for network in self._inner)
+
+    def value(self, found: str) -> str:
+        """The canonical form."""
+        return ipaddress.IPv6Address(found).compressed
+
+
+class IdCard(_Shape):
+    """Chinese identity numbers of 18 characters (GB 11643): region, date and check digit are tested."""
+
+    kind = "id_card"
+    tag = "<ID_CARD>"
+    hint = "[0-9]{6}[ -]?[0-9]{8}[ -]?[0-9]{3}[0-9Xx]"
+    pattern = re.compile(rf"[1-9]{_FIRST}[0-9]{{5}}([ -]?)[0-9]{{8}}\1[0-9]{{3}}[0-9Xx]{_END}")
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """By region, date and check digit."""
+        return is_id_card(self.value(match[0]))
+
+
+class BankCard(_Shape):
+    """Bank cards: a prefix and length that cards have (ISO/IEC 7812), and a right Luhn digit."""
+
+    kind = "bank_card"
+    tag = "<BANK_CARD>"
+    hint = "[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{6}[ -][0-9]{4,5}"
+    pattern = re.compile(
+        rf"[0-9]{_FIRST}(?:[0-9]{{12,18}}|(?<=6)2[0-9]{{4}}[ -][0-9]{{13}}|(?<![0-9][ -].)(?:"
+        r"[0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3}(?!\1?[0-9]))?(?!\1[0-9]{1,4}(?![0-9]))"
+        rf"|[0-9]{{3}}([ -])[0-9]{{6}}\2[0-9]{{4,5}}(?!\2[0-9]))){_END}"
+    )
+    _brands = re.compile(
+        r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}"
+        r"|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+        r"|(?:6011\d\d|64[4-9]\d{3}|65\d{4})\d{10}|62\d{14,17}|9558\d{15}|(?:60|81)\d{14,17}"
+    )
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """By prefix, length and Luhn digit."""
+        number = self.value(match[0])
+        return self._brands.fullmatch(number) is not None and is_luhn(number)
+
+
+class Phone(_Shape):
+    """Phone numbers that say what they are by their form.
+
+    International: `+` and a country code in use (ITU E.164), 9 to 15 digits in all; with 00 for `+`
+    only where groups are set apart. North American: area code and exchange of the numbering plan,
+    groups set apart. Chinese: area code, hyphen, 7 or 8 digits.
+    """
+
+    kind = "phone"
+    tag = "<PHONE>"
+    hint = (
+        r"[+]\(?[1-9][0-9 .()-]{7}|00[1-9][0-9]{0,2}[ -]|[0-9][)）] ?[0-9]|[0-9][.-][0-9]{3,4}[.-][0-9]{4}"
+        "|0[1-9][0-9]{1,2}-[2-8]"
+    )
+    # Those in use, without 1; groups of three digits by their first two.
+    _country = (
+        r"(?:7|2(?:[07]|1[1-368]|[2-5][0-9]|6[0-9]|9[0179])|3(?:[0-469]|5[0-9]|7[0-8]|8[0-35-79])"
+        r"|4(?:[013-9]|2[013])|5(?:[1-8]|0[0-9]|9[0-9])|6(?:[0-6]|7[0-9]|8[0-35-9]|9[0-2])"
+        r"|8(?:[1246]|0[08]|5[02356]|8[0-368])|9(?:[0-58]|6[0-8]|7[0-79]|9[2-68]))"
+    )
+    _digits = r"(?:[ .-]?\([0-9]{1,5}\))?(?:[ .-]?[0-9]){4,13}"
+    _area = "[2-9][0-9]{2}"
+    _behind_area = rf"[ .-]?{_area}[ .-][0-9]{{4}}(?!-[0-9])"
+    _chinese_area = "(?:10|2[0-9]|[3-9][0-9]{2})"
+    pattern = re.compile(
+        r"[+(（0-9](?<![0-9A-Za-z_+].)(?<![0-9][.-].)(?:"
+        rf"(?<=\+)1[ .-]?(?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}"
+        rf"|(?<=\+)(?:\({_country}\)|{_country}){_digits}"
+        rf"|(?<=0)0{_country}[ -]{_digits}"
+        rf"|(?<=1)[ .-]?\({_area}\){_behind_area}"
+        rf"|(?<=\(){_area}\){_behind_area}"
+        rf"|(?:(?<=1)[ .-]?[2-9]|(?<=[2-9]))[0-9]{{2}}([.-]){_area}\1[0-9]{{4}}(?!-[0-9])"
+        rf"|(?:(?<=[(（])0{_chinese_area}[)）] ?|(?<=0){_chinese_area}-)[2-8]"
+        r"(?:[0-9]{6,7}|[0-9]{2,3}[ -][0-9]{4})(?!-[0-9])"
+        rf"){_END}"
+    )
+    _chinese_mobile = re.compile("861[3-9][0-9]{9}")
+    _shortest, _longest = 9, 15
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """By the number of digits of an international one; `Mobile` finds the Chinese ones."""
+        if not match[0].startswith(("+", "00")):
+            return True
+        digits = self.value(match[0]).removeprefix("00")
+        return self._shortest <= len(digits) <= self._longest and not self._chinese_mobile.fullmatch(digits)
+
+
+class Mobile(_Shape):
+    """Chinese mobile numbers: 1, 3 to 9, and 9 more digits; +86 or 0086 before it belongs to it."""
+
+    kind = "mobile"
+    tag = "<PHONE>"
+    hint = "1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}"
+    _grouped = "[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}"
+    pattern = re.compile(
+        rf"[(（+018]{_FIRST}(?:(?:(?<=[(（])(?:\+|00)?86[)）]|(?<=\+)86|(?<=0)086|(?<=8)6)[ -]?1{_grouped}"
+        rf"|(?<=1)[3-9][0-9]{{9}}|(?<=1)(?<![0-9][ -].){_grouped}(?![ -][0-9])){_END}"
+    )
+
+    def value(self, found: str) -> str:
+        """The eleven digits."""
+        return super().value(found)[-11:]
+
+
+class Passport(_Shape):
+    """Shapes of passports: Chinese ones as they are, of other countries behind the word passport."""
+
+    kind = "passport"
+    tag = "<PASSPORT>"
+    hint = "[EeGg][A-Za-z]?[0-9]{7}|(?i:passport|护照)"
+    pattern = re.compile(
+        rf"[EG]{_FIRST}(?:[0-9]{{8}}|(?<=E)[A-HJ-NP-Z][0-9]{{7}}){_END}"
+        r"|(?:(?<=passport )|(?<=passport: )|(?<=passport no\. )|(?<=passport no\.: )|(?<=passport number )"
+        r"|(?<=passport number: )|(?<=护照)|(?<=护照号)|(?<=护照号码)|(?<=护照[:：])|(?<=护照号[:：])"
+        rf"|(?<=护照号码[:：]))(?:[A-Z]{{1,2}}[0-9]{{6,8}}|[0-9]{{8,9}}){_END}",
+        re.IGNORECASE,
+    )
+
+
+class LicencePlate(_Shape):
+    """Chinese licence plates (GA 36): province, letter, five characters or six of a new-energy car."""
+
+    kind = "licence_plate"
+    tag = "<LICENCE_PLATE>"
+    _provinces = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
+    _sign = "[A-HJ-NP-Z0-9]"
+    hint = f"[{_provinces}][A-HJ-NP-Z][·•‧・. ]?{_sign}{{4}}"
+    pattern = re.compile(
+        rf"[{_provinces}][A-HJ-NP-Z][·•‧・. ]?(?=.{{0,5}}[0-9])"
+        rf"(?:[DF]{_sign}[0-9]{{4}}|[0-9]{{5}}[DF]|{_sign}{{4}}(?:{_sign}|[挂学警港澳领使]))(?![A-Za-z0-9_])"
+    )
+
+
+DETECTORS: dict[PatternKind, type[Detector]] = {
+    detector.kind: detector
+    for detector in (Email, IPv6, IPv4, IdCard, BankCard, Phone, Mobile, Passport, LicencePlate)
+}
+"""All detectors. Of two findings that overlap, the one of the kind that comes first here counts."""

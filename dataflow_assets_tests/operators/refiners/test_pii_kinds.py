@@ -1,0 +1,126 @@
+"""The kinds of personal data, one after another, and the cases that other projects got wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataflow_assets.operators import build_operator
+from dataflow_assets.operators.refiners.pii.checksums import is_id_card, is_luhn
+from dataflow_assets.operators.refiners.pii.kinds import DETECTORS
+from dataflow_assets.operators.refiners.redact import RedactPii
+from dataflow_assets_tests.operators.refiners import pii_measures, pii_samples
+from dataflow_assets_tests.operators.sample_tables import CASES, case_rows, edited
+
+ALL_KINDS = list(DETECTORS)
+
+
+def redactor(**params: object) -> RedactPii:
+    built = build_operator("redact_pii", {"kinds": ALL_KINDS, **params})
+    assert isinstance(built, RedactPii)
+    return built
+
+
+def tagged(text: str, **params: object) -> str:
+    return edited("redact_pii", [text], {"kinds": ALL_KINDS, **params})[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "tags"),
+    [("32_id_card_18", {"id_card": "[ID]"}), ("33_phone_digit_boundaries", {"mobile": "[PHONE]"})],
+)
+def test_the_cases_come_out_exactly(case: str, tags: dict[str, str]):
+    expected = json.loads((CASES / case / "expected.json").read_text("utf-8"))
+    rows = case_rows(case)
+    redacted = edited("redact_pii", [row["text"] for row in rows], {"tags": tags})
+    assert redacted == [expected[str(row["id"])] for row in rows]
+
+
+@pytest.mark.parametrize("kind", pii_samples.kinds())
+def test_every_positive_sample_is_found_and_nothing_beside_it(kind: str):
+    operator = redactor()
+    for text, value in pii_samples.samples(kind):
+        if value is not None:
+            found = [span for span in operator.spans(text) if span.kind == kind]
+            start = text.index(value)
+            assert len(found) == 1, text
+            assert start <= found[0].start < found[0].end <= start + len(value), text
+
+
+@pytest.mark.parametrize("kind", pii_samples.kinds())
+def test_no_negative_sample_is_taken_for_one(kind: str):
+    operator = redactor()
+    for text, value in pii_samples.samples(kind):
+        if value is None:
+            assert not [span for span in operator.spans(text) if span.kind == kind], text
+
+
+@pytest.mark.parametrize("kind", pii_samples.kinds())
+def test_a_whole_column_gives_what_each_text_gives(kind: str):
+    texts = [sample.text for sample in pii_samples.samples(kind)]
+    expected = [tagged(text) for text in texts[::20]]
+    assert edited("redact_pii", texts, {"kinds": ALL_KINDS})[::20] == expected
+
+
+@given(st.lists(st.text("0123456789 -+.:@aE京A（）()／１8６") | st.text(), max_size=5))
+def test_hints_miss_nothing_that_is_found(texts: list[str]):
+    operator = redactor()
+    for text, redacted in zip(texts, edited("redact_pii", texts, {"kinds": ALL_KINDS}), strict=True):
+        assert (redacted != text) == bool(operator.spans(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("联系zhang.san@163.com。", "联系<EMAIL>。"),
+        ("'x@y.org', o'brien@x.com; ..a@b.co.", "'<EMAIL>', <EMAIL>; ..<EMAIL>."),
+        ("a@b.com@c.org x.@y.com 用户@例子.公司", "<EMAIL>@c.org x.@y.com 用户@例子.公司"),
+        ("8.8.8.8:53, 8.8.4.4/32, 10.0.0.1", "<IP>:53, <IP>/32, 10.0.0.1"),
+        ("08.8.8.8 1.8.8.8.8 256.1.1.1", "08.8.8.8 1.8.8.8.8 256.1.1.1"),
+        ("版本8.8.8.8，第 8.8.8.8 节，服务器8.8.8.8", "版本8.8.8.8，第 8.8.8.8 节，服务器<IP>"),
+        ("at 2001:4860:4860::8888: [2606:4700::1111]:443", "at <IP>: [<IP>]:443"),
+        ("std::vector a::b ::1 fe80::1 12:30:45", "std::vector a::b ::1 fe80::1 12:30:45"),
+        ("::ffff:8.8.8.8", "::ffff:<IP>"),
+        ("tel +44 (0)1483 301793, fax +44 (0)1483 561657", "tel <PHONE>, fax <PHONE>"),
+        ("+1.617.877.3444 (202) 555-0143 202-555-0143", "<PHONE> <PHONE> <PHONE>"),
+        ("（0571）88888888 010-62345678", "<PHONE> <PHONE>"),
+        ("2024-01-01 7-5327-1234-5", "2024-01-01 7-5327-1234-5"),
+        ("(86)13800138000 +1 3800138000", "<PHONE> +1 3800138000"),
+        ("+13800138000 86 138 0013 8000 2024", "+<PHONE> <PHONE> 2024"),
+        ("4111111111111111 4111111111111111。", "<BANK_CARD> <BANK_CARD>。"),
+        ("卡号４１１１１１１１１１１１１１１１", "卡号<BANK_CARD>"),
+        ("京A12345，粤B·D12345 鲁智深 云AB", "<LICENCE_PLATE>，<LICENCE_PLATE> 鲁智深 云AB"),
+        ("13800138000@qq.com", "<EMAIL>"),
+    ],
+)  # fmt: skip
+def test_what_is_found_in_a_text(text: str, redacted: str):
+    assert tagged(text) == redacted
+
+
+def test_private_addresses_are_found_on_demand():
+    text = "10.0.0.1 fe80::1 fd00::2 2001:db8::3 a::b 224.0.0.1"
+    assert tagged(text, public_ips_only=False) == "<IP> <IP> <IP> <IP> a::b <IP>"
+
+
+def test_check_digits_are_those_of_the_standards():
+    # The example of GB 11643, a card number that payment services publish for tests.
+    assert is_id_card("11010519491231002X")
+    assert not is_id_card("11010519491231002x".replace("x", "1"))
+    assert is_luhn("4111111111111111")
+    assert not is_luhn("4111111111111112")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 300_000 + "@", "a@" * 100_000, "1" * 300_000, "1 " * 150_000, "1-" * 150_000, "a:" * 150_000,
+     "+1" * 100_000, "1." * 150_000, "(1" * 100_000, "京A" * 100_000, "a.b@c.de " * 30_000, "00" * 100_000],
+)  # fmt: skip
+def test_long_texts_take_time_in_proportion(text: str):
+    redactor().spans(text)
+
+
+def test_the_table_in_the_docs_is_what_is_measured():
+    document = Path(__file__).parents[3] / "docs" / "pii.md"
+    assert pii_measures.table() in document.read_text("utf-8")
