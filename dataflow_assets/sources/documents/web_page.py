@@ -36,7 +36,10 @@ def _main(page: str) -> str:
     """The main text as trafilatura finds it, repeated paragraphs kept."""
     import trafilatura
 
-    text = trafilatura.extract(page, include_comments=False, include_tables=True, deduplicate=False)
+    try:
+        text = trafilatura.extract(page, include_comments=False, include_tables=True, deduplicate=False)
+    except Exception as error:  # noqa: BLE001  a page that breaks the parser is set aside alone
+        raise UnreadableDocument("broken", f"trafilatura cannot read the page: {error!r}") from error
     if not text:
         raise UnreadableDocument(
             "no main text", "trafilatura finds none in the page; `source.html: all` takes all of its text"
