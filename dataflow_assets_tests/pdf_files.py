@@ -75,7 +75,8 @@ def _written(objects: Sequence[bytes], trailer: bytes) -> bytes:
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     start = sum(map(len, parts))
     parts.append(
-        b"xref\n0 %d\n0000000000 65535 f \n%btrailer<</Size %d/Root 1 0 R/Info 7 0 R%b>>\nstartxref\n%d\n%%%%EOF\n"
+        b"xref\n0 %d\n0000000000 65535 f \n%b"
+        b"trailer<</Size %d/Root 1 0 R/Info 7 0 R%b>>\nstartxref\n%d\n%%%%EOF\n"
         % (len(objects) + 1, table, len(objects) + 1, trailer, start)
     )
     return b"".join(parts)

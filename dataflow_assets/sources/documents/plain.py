@@ -57,9 +57,7 @@ def _strict(content: bytes, encoding: str, said_by: str) -> str:
         text = content.decode(encoding)
         text.encode()
     except UnicodeError as error:
-        detail = (
-            f"it is no {encoding}, as {said_by} says ({error.reason if hasattr(error, 'reason') else error})"
-        )
+        detail = f"it is no {encoding}, as {said_by} says ({error})"
         raise UnreadableDocument("unknown encoding", detail) from error
     if "\0" in text:
         raise UnreadableDocument("binary", f"a NUL character at {text.index(chr(0)) + 1}, which no text has")

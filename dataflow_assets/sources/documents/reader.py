@@ -141,7 +141,7 @@ class _Held:
         has: Schema = {**_COLUMNS, **_PAGE[spec.by_page]}
         columns = zip(*(row.values for row in self._rows), strict=True) if self._rows else [()] * len(has)
         values = dict(zip(has, columns, strict=True))
-        pairs = [
+        pairs: list[tuple[str, tuple[pa.Array, ColumnType | None]]] = [
             (new, (column_of(values[old], has[old]), has[old]))
             for old, new in final_names(has, file, spec).items()
         ]

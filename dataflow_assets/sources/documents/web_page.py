@@ -38,7 +38,7 @@ def _main(page: str) -> str:
 
     try:
         text = trafilatura.extract(page, include_comments=False, include_tables=True, deduplicate=False)
-    except Exception as error:  # noqa: BLE001  a page that breaks the parser is set aside alone
+    except Exception as error:
         raise UnreadableDocument("broken", f"trafilatura cannot read the page: {error!r}") from error
     if not text:
         raise UnreadableDocument(

@@ -52,5 +52,5 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_file_that_is_none_says_why(tmp_path, name: str):
     content, kind = BAD[name]
-    with pytest.raises(UnreadableDocument, match=f"^{kind}: "):
+    with pytest.raises(UnreadableDocument, match=rf"^{kind}: "):
         read(tmp_path, content)

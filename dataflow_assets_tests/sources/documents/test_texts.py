@@ -12,7 +12,8 @@ ARTICLE = "<p>" + "</p><p>".join(
     for n in range(6)
 )
 PAGE = (
-    "<html><head><title>The &amp; harbour</title></head><body><nav><ul><li><a href='/'>Home</a></li></ul></nav>"
+    "<html><head><title>The &amp; harbour</title></head><body>"
+    "<nav><ul><li><a href='/'>Home</a></li></ul></nav>"
     f"<article>{ARTICLE}</p></article><footer><a href='/imprint'>Imprint</a></footer></body></html>"
 )
 
@@ -24,19 +25,19 @@ def test_chinese_text_is_found_in_its_encoding(encoding: str):
 
 @pytest.mark.parametrize("text", ["Müller geht über die Straße", "déjà vu, naïveté, élève", "naïve"])
 def test_latin_text_is_not_taken_for_chinese(text: str):
-    with pytest.raises(UnreadableDocument, match="neither UTF-8 nor GB18030; say `source.encoding`"):
+    with pytest.raises(UnreadableDocument, match=r"neither UTF-8 nor GB18030; say `source.encoding`"):
         decoded(text.encode("latin-1"), None)
     assert decoded(text.encode("latin-1"), "latin-1") == text
 
 
 def test_an_encoding_that_is_said_is_not_guessed_at():
-    with pytest.raises(UnreadableDocument, match="no utf-8, as `source.encoding` says"):
+    with pytest.raises(UnreadableDocument, match=r"no utf-8, as `source.encoding` says"):
         decoded(CHINESE.encode("gb18030"), "utf-8")
 
 
 @pytest.mark.parametrize("content", [b"a\0b", "a\0b".encode("utf-16")])
 def test_a_nul_means_binary(content: bytes):
-    with pytest.raises(UnreadableDocument, match="^binary: "):
+    with pytest.raises(UnreadableDocument, match=r"^binary: "):
         decoded(content, None)
 
 
