@@ -9,15 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_field, arrow_schema, column_of, schema_of, values_of
+from dataflow_assets.batch import Schema, schema_of, values_of
 from dataflow_assets.errors import ConfigError, WrongType
-from dataflow_assets.operators.operator import (
-    REJECT_REASON,
-    ColumnParams,
-    Outcome,
-    TextOperator,
-)
+from dataflow_assets.operators.operator import ColumnParams, Outcome, TextOperator
 from dataflow_assets.operators.registry import register
+from dataflow_assets.operators.splitting.children import child_rows, rejected_rows
 from dataflow_assets.operators.splitting.markdown import Section, sections
 from dataflow_assets.operators.splitting.packing import chunk_spans
 from dataflow_assets.operators.splitting.sizes import Characters, Sentences, Size, Tokens
@@ -155,8 +151,8 @@ class ChunkText(TextOperator):
                 continue
             chunks += found
             empty += [] if found else [place]
-        kept = self._kept(table, chunks)
-        return Outcome(kept, _rejected(table, sorted(empty)), errors.in_order().failed_rows(table))
+        rejected = rejected_rows(table, dict.fromkeys(empty, "empty"))
+        return Outcome(self._kept(table, chunks), rejected, errors.in_order().failed_rows(table))
 
     def _chunks(self, place: int, text: str, pages: list[int] | None) -> list[_Chunk]:
         parts = sections(text) if self.params.markdown else [Section(0, len(text), ())]
@@ -183,22 +179,17 @@ class ChunkText(TextOperator):
         return Sentences if self.params.max_sentences else Characters
 
     def _kept(self, table: pa.Table, chunks: Sequence[_Chunk]) -> pa.Table:
-        rows = table.take(pa.array([chunk.parent for chunk in chunks], pa.int64()))
-        row_ids = rows[ROW_ID].to_pylist()
-        new = {
-            ROW_ID: [f"{row_id}/{chunk.number}" for row_id, chunk in zip(row_ids, chunks, strict=True)],
+        new: dict[str, list] = {
             self.params.column: [chunk.text for chunk in chunks],
             "chunk_index": [chunk.number for chunk in chunks],
             "start": [chunk.start for chunk in chunks],
             "end": [chunk.end for chunk in chunks],
+            "headings": [list(chunk.headings) for chunk in chunks],
+            "page": [chunk.page for chunk in chunks],
         }
-        if self.params.markdown:
-            new["headings"] = [list(chunk.headings) for chunk in chunks]
-        if self.params.pages:
-            new["page"] = [chunk.page for chunk in chunks]
-        schema = self.output_schema(schema_of(table))
-        arrays = [column_of(new[name], kind) if name in new else rows[name] for name, kind in schema.items()]
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
+        written = {name: values for name, values in new.items() if name in self.writes()}
+        parents = [chunk.parent for chunk in chunks]
+        return child_rows(table, parents, written, self.output_schema(schema_of(table)))
 
 
 def _page_starts(value: object, column: str | None) -> list[int] | None:
@@ -209,11 +200,3 @@ def _page_starts(value: object, column: str | None) -> list[int] | None:
     raise WrongType(
         f"wrong type: column {column!r} holds {str(value)[:80]}, expected a list of places from 0"
     )
-
-
-def _rejected(table: pa.Table, places: list[int]) -> pa.Table | None:
-    if not places:
-        return None
-    reasons = pa.array(["empty"] * len(places), pa.large_string())
-    rows = table.take(pa.array(places, pa.int64()))
-    return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
