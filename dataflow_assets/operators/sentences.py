@@ -14,9 +14,9 @@ _FENCE = regex.compile(
 )
 # Possessive and looking back: a run of stops is looked at once, however long it is.
 _END = rf"(?:[。！？!?；;…]++|(?<!\.)\.++(?=[{_CLOSING}]*+(?:\s|\Z)))[{_CLOSING}]*+"
-_SENTENCE = regex.compile(rf".*?(?:{_END}[^\S\n]*\n?|\n|\Z)", regex.DOTALL)
-_CLAUSE = regex.compile(r".*?(?:[，、,:：]+\s*|\s+|\Z)", regex.DOTALL)
-_LINE = regex.compile(r"[^\n]*(?:\n|\Z)")
+_SENTENCE_END = regex.compile(rf"{_END}[^\S\n]*+\n?|\n")
+_CLAUSE_END = regex.compile(r"[，、,:：]++\s*+|\s++")
+_LINE_END = regex.compile(r"\n")
 _GRAPHEME = regex.compile(r"\X")
 _CONTINUES = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]")
 
@@ -28,10 +28,10 @@ def sentence_spans(text: str) -> Iterator[Span]:
     """
     place = 0
     for fence in fence_spans(text):
-        yield from _spans(_SENTENCE, text, (place, fence[0]))
+        yield from _spans(_SENTENCE_END, text, (place, fence[0]))
         yield fence
         place = fence[1]
-    yield from _spans(_SENTENCE, text, (place, len(text)))
+    yield from _spans(_SENTENCE_END, text, (place, len(text)))
 
 
 def fence_spans(text: str) -> Iterator[Span]:
@@ -41,12 +41,12 @@ def fence_spans(text: str) -> Iterator[Span]:
 
 def clause_spans(text: str, span: Span) -> Iterator[Span]:
     """The span cut after commas, colons and white space."""
-    return _spans(_CLAUSE, text, span)
+    return _spans(_CLAUSE_END, text, span)
 
 
 def line_spans(text: str, span: Span) -> Iterator[Span]:
     """The lines of the span, each with its end."""
-    return _spans(_LINE, text, span)
+    return _spans(_LINE_END, text, span)
 
 
 def grapheme_spans(text: str, span: Span) -> Iterator[Span]:
@@ -57,12 +57,12 @@ def grapheme_spans(text: str, span: Span) -> Iterator[Span]:
     return (found.span() for found in _GRAPHEME.finditer(text, *span))
 
 
-def _spans(pattern: "regex.Pattern[str]", text: str, span: Span) -> Iterator[Span]:
-    """The matches, which together are the span; a match within a visible character is no cut."""
+def _spans(end_mark: "regex.Pattern[str]", text: str, span: Span) -> Iterator[Span]:
+    """The span cut behind each end mark, unless that is within a visible character."""
     start = span[0]
-    for found in pattern.finditer(text, *span):
+    for found in end_mark.finditer(text, *span):
         end = found.end()
-        if end > start and not _is_within(text, end):
+        if not _is_within(text, end):
             yield start, end
             start = end
     if start < span[1]:
