@@ -17,6 +17,7 @@ PARAMS = {
     "regex_replace": {"pattern": "[0-9]+", "replacement": "#"},
     "filter_regex": {"pattern": r"\w"},
     "filter_length": {"min_chars": 1, "max_words": 5},
+    "join_lines": {},
 }
 ODD_TEXTS = {
     "empty": "",

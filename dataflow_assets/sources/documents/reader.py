@@ -19,7 +19,7 @@ from dataflow_assets.sources.documents.pdf import read_pdf
 from dataflow_assets.sources.documents.plain import read_markdown, read_plain
 from dataflow_assets.sources.documents.web_page import read_html
 from dataflow_assets.sources.naming import document_slug
-from dataflow_assets.sources.spec import SourceSpec
+from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
 _COLUMNS: Schema = {"path": "string", "text": "string", "format": "string", "title": "string"}
 _PAGE: dict[bool, Schema] = {True: {"page": "int64"}, False: {"pages": "json"}}
@@ -62,8 +62,26 @@ def read_documents(file: SourceFile, spec: SourceSpec, chunk_bytes: int) -> Iter
     yield held.chunk(file.name, spec)
 
 
-def read_document(path: Path, kind: str, spec: SourceSpec) -> Document:
-    """The text of one file of this format. Raises UnreadableDocument, SourceError."""
+def named_document(path: Path, name: str, spec: SourceSpec) -> tuple[FileFormat, Document]:
+    """The text of a file whose format its name says, or the source.
+
+    Raises UnreadableDocument, and SourceError where the file is not there or may not be read.
+    """
+    kind = spec.format or document_format(name)
+    if kind is None:
+        raise UnreadableDocument(
+            "unknown format",
+            f"found {PurePosixPath(name).suffix or 'no extension'}, expected one of {' '.join(FORMATS)}",
+        )
+    return kind, _checked(path, kind, spec)
+
+
+def page_starts(document: Document) -> list[int]:
+    """Where each page begins in the text that its pages make, with a line break between them."""
+    return list(accumulate((len(text) + 1 for text in document.pages[:-1]), initial=0))
+
+
+def _checked(path: Path, kind: FileFormat, spec: SourceSpec) -> Document:
     limits = Limits(spec.max_file_bytes, spec.max_line_bytes, spec.max_expansion)
     try:
         size = path.stat().st_size
@@ -85,7 +103,7 @@ def read_document(path: Path, kind: str, spec: SourceSpec) -> Document:
     return document
 
 
-def _read(path: Path, kind: str, spec: SourceSpec, limits: Limits) -> Document:
+def _read(path: Path, kind: FileFormat, spec: SourceSpec, limits: Limits) -> Document:
     if kind == "pdf":
         return read_pdf(path, limits)
     if kind == "docx":
@@ -99,17 +117,11 @@ def _read(path: Path, kind: str, spec: SourceSpec, limits: Limits) -> Document:
 
 def _rows(path: Path, name: str, spec: SourceSpec) -> Iterator[_Row | UnreadableDocument]:
     """The rows of a document, and its pages without text."""
-    kind = spec.format or document_format(name)
-    if kind is None:
-        raise UnreadableDocument(
-            "unknown format",
-            f"found {PurePosixPath(name).suffix or 'no extension'}, expected one of {' '.join(FORMATS)}",
-        )
-    document = read_document(path, kind, spec)
+    kind, document = named_document(path, name, spec)
     slug, head, paged = document_slug(name), (kind, document.title), kind == "pdf"
     if not spec.by_page:
-        starts = list(accumulate((len(text) + 1 for text in document.pages[:-1]), initial=0))
-        yield _Row(f"{slug}:1", (name, "\n".join(document.pages), *head, starts if paged else None))
+        starts = page_starts(document) if paged else None
+        yield _Row(f"{slug}:1", (name, "\n".join(document.pages), *head, starts))
         return
     for page, text in enumerate(document.pages, 1):
         if text.strip():
