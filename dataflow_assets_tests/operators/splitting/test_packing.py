@@ -115,9 +115,7 @@ def test_a_long_code_block_is_cut_at_its_lines():
     assert chunks == ["```py\n" + "print(1, 2)\n" * 2, "print(1, 2)\n" * 3 + "```\n", "end."]
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 1_000_000, "." * 300_000 + "x", "!" * 300_000, ").)" * 300_000, "😀" * 99_999]
-)
-def test_a_megabyte_in_one_line_is_cut_in_linear_time(text: str):
+@pytest.mark.parametrize("text", ["." * 300_000 + "x", "!" * 300_000, ").)" * 300_000, "😀" * 99_999])
+def test_a_long_line_is_cut_in_linear_time(text: str):
     spans = list(chunk_spans(text, 4000))
     assert len(spans) == -(-len(text) // 4000)

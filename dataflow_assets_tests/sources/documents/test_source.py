@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.pdf_files import pdf_file
 from dataflow_assets_tests.sources.documents.docx_files import docx_file, paragraph
 from dataflow_assets_tests.sources.reading import written
@@ -15,7 +17,9 @@ from dataflow_assets_tests.walk import UNCHANGED, Rows, rows, walk
 PAGES = [["第一页：安装系统。"], [], ["Page three, and a parted exam-", "ple."]]
 
 
-def pipeline(folder: Path, files: str | list[str] = "docs/**/*", **source: object) -> Pipeline:
+def pipeline(
+    folder: Path, files: str | list[str] = "docs/**/*", batch_rows: int | None = 10_000, **source: object
+) -> Pipeline:
     files = [str(folder / each) for each in ([files] if isinstance(files, str) else files)]
     return Pipeline(name="p", source={"files": files, **source}, root=str(folder / "data"), steps=[UNCHANGED])
 
@@ -106,6 +110,32 @@ def test_a_new_a_changed_and_a_removed_document_redo_their_own_group(tmp_path):
 def commits(work) -> dict[str, int]:
     folder = work.folder_of("kept")
     return {key: folder.record(key).content_hash for key in work.known_manifest().batches}
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, None])
+def test_rows_are_the_same_for_every_batch_size(tmp_path, batch_rows: int | None):
+    folder_of_documents(tmp_path)
+    usual = walk(pipeline(tmp_path, rows="page"))
+    other = walk(pipeline(tmp_path, rows="page", batch_rows=batch_rows))
+    assert rows(other, "kept") == rows(usual, "kept")
+    assert len({row["row_id"] for row in rows(usual, "kept")}) == 5
+    assert len(rows(other, "source", "rejected")) == 1
+
+
+def test_what_changed_is_told(tmp_path):
+    for name in ("a", "b", "c"):
+        written(tmp_path, f"docs/{name}.txt", name)
+    walk(pipeline(tmp_path))
+    written(tmp_path, "docs/b.txt", "changed")
+    written(tmp_path, "docs/d.txt", "new")
+    (tmp_path / "docs/a.txt").unlink()
+    ingest = PipelineWork(pipeline(tmp_path)).ingest(lambda manifest: None)
+    list(ingest.commit_all(StopFlag()))
+    assert ingest.notes == [
+        "docs/a.txt: gone: the rows leave the results",
+        "docs/b.txt: changed",
+        "docs/d.txt: new",
+    ]
 
 
 def test_columns_are_chosen_and_renamed(tmp_path):
