@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +12,11 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT_W = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _SMALL_BYTES = 1 << 20
-_MAX_DEPTH = 200
+_SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_CHARACTERS = frozenset([f"{_W}t", *_SPACES])
+# Properties, what was deleted or moved away, and the copy of a drawing for old programs.
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_NOT_READ = frozenset([f"{_W}pPr", f"{_W}rPr", f"{_W}del", f"{_W}moveFrom", _FALLBACK])
 _Element = ElementTree.Element
 
 
@@ -75,41 +79,38 @@ def _heading_styles(styles: _Element | None) -> dict[str, int]:
     return levels
 
 
-def _blocks(parent: _Element, styles: dict[str, int], depth: int = 0) -> Iterator[str]:
-    """The paragraphs and table rows below an element, in order."""
-    if depth > _MAX_DEPTH:
-        raise UnreadableDocument("broken", f"its elements are nested deeper than {_MAX_DEPTH} levels")
-    for child in parent:
-        if child.tag == f"{_W}p":
-            yield _heading_mark(child, styles) + "".join(_runs(child))
-        elif child.tag == f"{_W}tbl":
-            yield from _table(child)
+def _nearest(element: _Element, tags: Container[str]) -> Iterator[_Element]:
+    """The elements below with one of these tags, in order; none within another, and none that is deleted."""
+    pending = list(reversed(element))
+    while pending:
+        part = pending.pop()
+        if part.tag in tags:
+            yield part
+        elif part.tag not in _NOT_READ:
+            pending.extend(reversed(part))
+
+
+def _blocks(body: _Element, styles: dict[str, int]) -> Iterator[str]:
+    """The paragraphs and table rows, in order."""
+    for block in _nearest(body, (f"{_W}p", f"{_W}tbl")):
+        if block.tag == f"{_W}p":
+            text = _text(block)
+            yield f"{_heading_mark(block, styles) if text.strip() else ''}{text}"
         else:
-            yield from _blocks(child, styles, depth + 1)
+            yield from map(_row, _nearest(block, (f"{_W}tr",)))
 
 
 def _heading_mark(paragraph: _Element, styles: dict[str, int]) -> str:
     style = paragraph.find(f"{_W}pPr/{_W}pStyle")
     level = styles.get(style.get(f"{_W}val", ""), 0) if style is not None else 0
-    return f"{'#' * level} " if level and "".join(_runs(paragraph)).strip() else ""
+    return f"{'#' * level} " if level else ""
 
 
-def _table(table: _Element) -> Iterator[str]:
-    for row in table.iter(f"{_W}tr"):
-        cells = (" ".join(" ".join(_runs(cell, "\n")).split()) for cell in row.iter(f"{_W}tc"))
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def _row(row: _Element) -> str:
+    cells = (" ".join(map(_text, _nearest(cell, (f"{_W}p",)))) for cell in _nearest(row, (f"{_W}tc",)))
+    escaped = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
-def _runs(element: _Element, paragraph_end: str = "") -> Iterator[str]:
-    """The characters of an element; Word keeps what was deleted in `delText`, which is not read."""
-    for part in element.iter():
-        if part.tag == f"{_W}t":
-            yield part.text or ""
-        elif part.tag == f"{_W}tab":
-            yield "\t" if part.get(f"{_W}pos") is None else ""
-        elif part.tag in (f"{_W}br", f"{_W}cr"):
-            yield "\n"
-        elif part.tag == f"{_W}noBreakHyphen":
-            yield "-"
-        elif part.tag == f"{_W}p":
-            yield paragraph_end
+def _text(paragraph: _Element) -> str:
+    return "".join(part.text or _SPACES.get(part.tag, "") for part in _nearest(paragraph, _CHARACTERS))
