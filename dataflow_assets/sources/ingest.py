@@ -405,4 +405,5 @@ def _can_widen(narrow: Schema, wide: Schema) -> bool:
 def _check_unchanged(file: SourceFile, states: Mapping[str, FileState]) -> None:
     for name, path in _paths(file).items():
         if not states[name].is_still(path):
-            raise SourceError(f"{file.name} changed while it was read; run again when it is complete")
+            changed = name if file.names else file.name
+            raise SourceError(f"{changed} changed while it was read; run again when it is complete")
