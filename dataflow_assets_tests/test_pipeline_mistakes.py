@@ -51,7 +51,10 @@ TEXTS = {
         "name: a\nsource:\n  path: x\n  on_badline: fail\n" + STEP,
         "p.yaml:4: there is no field 'source.on_badline' (there are: path",
     ),
-    "no path in the source": ("name: a\nsource: {}\n" + STEP, "p.yaml:2: the field 'source.path' is needed"),
+    "no path in the source": (
+        "name: a\nsource: {}\n" + STEP,
+        "p.yaml:2: source: expected `path` (tables, lines) or `files` (documents), found neither",
+    ),
     "a text for a number": (
         TWO + "batch_rows: '5'\n",
         "p.yaml:5: batch_rows: input should be a valid integer",

@@ -270,7 +270,8 @@ class Pipeline(BaseModel):
         return step.model_copy(update={"params": {**step.params, "serving": serving}})
 
     def _source_at(self, path: str) -> SourceSpec:
-        return self.source.model_copy(update={"path": path})
+        field = "path" if self.source.files is None else "files"
+        return self.source.model_copy(update={field: path})
 
     def __getstate__(self) -> dict:
         state = super().__getstate__()

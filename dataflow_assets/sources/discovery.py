@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.naming import with_slugs
+from dataflow_assets.sources.documents.formats import check_packages, document_format
+from dataflow_assets.sources.naming import document_slug, starts_group, with_slugs
 from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
 Compression = Literal["gz", "zst"]
@@ -26,17 +27,19 @@ _KNOWN = ", ".join([*FORMAT_BY_EXTENSION, *_COMPRESSION_BY_EXTENSION])
 
 
 class SourceFile(NamedTuple):
-    """One file of a source, or, for `rows: file`, the text files of one folder.
+    """One file of a source, or several that are read together: texts of `rows: file`, or documents.
 
     `name` is how people know it (relative, as it is spelled), `slug` is its part of a batch key.
+    `names` are those of the members where they are documents, else they go by the path below `path`.
     """
 
     path: Path
     name: str
     slug: str
-    format: FileFormat
+    format: FileFormat | Literal["documents"]
     compression: Compression | None = None
     members: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class _Found(NamedTuple):
@@ -64,11 +67,40 @@ def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[s
         for each in found:
             _check_permission(each)
         fresh = [each for each in found if not _known(each.path, seen)]
-        if spec.rows == "file":
+        if spec.files is not None:
+            files += [SourceFile(each.path, each.name, "", "documents") for each in fresh]
+        elif spec.rows == "file":
             files += _as_one(fresh, text, base_dir)
         else:
             files += [_source_file(spec, each) for each in fresh]
-    return with_slugs(_with_unique_names(files)), skipped
+    named = _with_unique_names(files)
+    if spec.files is not None:
+        check_packages(spec.format or document_format(file.name) for file in named)
+    return (with_slugs(named) if spec.files is None else _document_groups(named)), skipped
+
+
+def _document_groups(documents: list[SourceFile]) -> list[SourceFile]:
+    """Documents that are read together, about 16: a new or changed one touches its own group alone.
+
+    A group begins where the hash of a document's name says so, so that the others stay as they were.
+    """
+    groups: list[list[SourceFile]] = []
+    for document in documents:
+        if not groups or starts_group(document.name):
+            groups.append([])
+        groups[-1].append(document)
+    return [
+        SourceFile(
+            group[0].path.parent,
+            f"documents from {group[0].name}" if number else "documents",
+            document_slug(group[0].name) if number else "documents",
+            "documents",
+            None,
+            tuple(document.path for document in group),
+            tuple(document.name for document in group),
+        )
+        for number, group in enumerate(groups)
+    ]
 
 
 def kind_of(name: str) -> tuple[FileFormat | None, Compression | None]:
@@ -208,6 +240,8 @@ def _fits(spec: SourceSpec, name: str) -> bool:
     Without a format: every known extension. With one: its family (json and jsonl; csv, tsv and
     txt), and files without an extension; for txt also every unknown extension.
     """
+    if spec.files is not None:
+        return True
     by_name, _ = kind_of(name)
     wanted = "txt" if spec.rows == "file" else spec.format
     if wanted is None:

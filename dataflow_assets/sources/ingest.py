@@ -35,6 +35,7 @@ from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.sources.discovery import SourceFile, discover
 from dataflow_assets.sources.manifest import FileState, Manifest, ReadFile
+from dataflow_assets.sources.notes import notes
 from dataflow_assets.sources.records import BadRecord, Chunk, read_chunks
 
 OPERATOR = "source"
@@ -62,7 +63,8 @@ class _Cut(NamedTuple):
 
 def settings_hash(pipeline: Pipeline) -> str:
     """What decides the batches beside the files' content."""
-    spec = pipeline.source.model_dump(mode="json", exclude={"path"})
+    spec = pipeline.source.model_dump(mode="json", exclude={"path", "files"})
+    spec["documents"] = pipeline.source.files is not None
     settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, pipeline.format]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
 
@@ -102,6 +104,8 @@ def _paths(file: SourceFile) -> dict[str, Path]:
     """The files of a source by a name that another machine would give them too."""
     if not file.members:
         return {file.name: file.path}
+    if file.names:
+        return dict(zip(file.names, file.members, strict=True))
     return {os.path.relpath(member, file.path): member for member in file.members}
 
 
@@ -149,7 +153,7 @@ class SourceIngest:
             schema,
             skipped,
         )
-        self.notes = _notes(self._previous, manifest)
+        self.notes = notes(self._previous, manifest, self.pipeline.source)
         manifest.write(self.layout.manifest_file)
         self._finish(manifest)
 
@@ -334,15 +338,17 @@ def _writable(chunk: Chunk, file: str, format: Format) -> Chunk:
         fits = pc.and_(fits, pc.invert(unfit.rows))
     if len(bad) == len(chunk.bad):
         return chunk
-    numbers = chunk.numbers.filter(fits.combine_chunks())
-    return Chunk(chunk.table.filter(fits), numbers, sorted(bad, key=lambda record: record.line))
+    return chunk.filtered(fits.combine_chunks(), sorted(bad, key=lambda record: record.line))
 
 
 def _with_row_ids(chunk: Chunk, cut: _Cut) -> pa.Table:
     """The rows with their `row_id`: `<source>:<record number>`.
 
-    A row that is a whole file has the hash of its name instead, which another file does not change.
+    A row that is a whole file has the hash of its name instead, which another file does not change;
+    a document brings ids of its own.
     """
+    if chunk.row_ids is not None:
+        return chunk.table.add_column(0, arrow_field(ROW_ID, "string"), chunk.row_ids)
     numbers = chunk.numbers.cast(pa.large_string())
     if cut.name_column in chunk.table.column_names:
         names = chunk.table[cut.name_column].to_pylist()
@@ -386,10 +392,10 @@ def _pieces(chunk: Chunk, limit: int | None, held: int) -> Iterator[Chunk]:
         stop = start + limit - held
         last = chunk.numbers[stop].as_py()
         bad = [record for record in chunk.bad if record.line < last]
-        yield Chunk(chunk.table.slice(start, stop - start), chunk.numbers.slice(start, stop - start), bad)
+        yield chunk.sliced(start, stop - start, bad)
         chunk = chunk._replace(bad=[record for record in chunk.bad if record.line >= last])
         start, held = stop, 0
-    yield Chunk(chunk.table.slice(start), chunk.numbers.slice(start), chunk.bad)
+    yield chunk.sliced(start, None, chunk.bad)
 
 
 def _can_widen(narrow: Schema, wide: Schema) -> bool:
@@ -399,27 +405,5 @@ def _can_widen(narrow: Schema, wide: Schema) -> bool:
 def _check_unchanged(file: SourceFile, states: Mapping[str, FileState]) -> None:
     for name, path in _paths(file).items():
         if not states[name].is_still(path):
-            raise SourceError(f"{file.name} changed while it was read; run again when it is complete")
-
-
-def _notes(previous: Manifest | None, manifest: Manifest) -> list[str]:
-    """What is different from the last time, in words a person reads."""
-    if previous is None:
-        return []
-    notes = []
-    before = {file.name: file for file in previous.files}
-    now = {file.name: file for file in manifest.files}
-    for name, old in before.items():
-        new = now.get(name)
-        if new is None:
-            notes.append(f"{name} is gone: its {old.rows} rows leave the results")
-        elif new.rows < old.rows:
-            notes.append(f"{name} shrank from {old.rows} to {new.rows} rows")
-        elif new.states != old.states and [s.hash for s in new.states.values()] != [
-            s.hash for s in old.states.values()
-        ]:
-            notes.append(f"{name} changed ({old.rows} rows before, {new.rows} now)")
-    notes += [f"{name} is new: {file.rows} rows" for name, file in now.items() if name not in before]
-    if manifest.schema != previous.schema:
-        notes.append("the columns of the source changed, so every batch has new columns")
-    return notes
+            changed = name if file.names else file.name
+            raise SourceError(f"{changed} changed while it was read; run again when it is complete")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 MAX_SLUG_CHARS = 48
 _EXTENSIONS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|parquet|txt|gz|zst))+$", re.IGNORECASE)
+_GROUP_DOCUMENTS = 16
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -35,6 +37,21 @@ def _candidates(file: "SourceFile"):
     safe = _UNSAFE.sub("-", stem.lower()).strip("-")
     if safe == stem and 0 < len(stem) <= MAX_SLUG_CHARS:
         yield stem
-    digest = xxhash.xxh3_64_hexdigest(file.name.encode("utf-8", "backslashreplace"))
+    digest = _digest(file.name)
     for digits in (8, 16):
         yield f"{(safe or 'file')[: MAX_SLUG_CHARS - digits - 1]}-{digest[:digits]}"
+
+
+def document_slug(name: str) -> str:
+    """What the row ids of a document begin with: its stem and the hash of its name."""
+    safe = _UNSAFE.sub("-", PurePosixPath(name).stem.lower()).strip("-")
+    return f"{(safe or 'file')[: MAX_SLUG_CHARS - 17].rstrip('-')}-{_digest(name)}"
+
+
+def starts_group(name: str) -> bool:
+    """Whether a group of documents begins with this one: one in 16 does."""
+    return int(_digest(name), 16) % _GROUP_DOCUMENTS == 0
+
+
+def _digest(name: str) -> str:
+    return xxhash.xxh3_64_hexdigest(name.encode("utf-8", "backslashreplace"))

@@ -8,10 +8,11 @@ from dataflow_assets.sources.chunk import BadRecord, BrokenInput, Chunk
 from dataflow_assets.sources.columns import types_of
 from dataflow_assets.sources.delimited import read_delimited
 from dataflow_assets.sources.discovery import SourceFile
+from dataflow_assets.sources.documents.reader import document_schema, read_documents
 from dataflow_assets.sources.json_array import read_json
 from dataflow_assets.sources.jsonl import read_jsonl
 from dataflow_assets.sources.parquet import read_parquet
-from dataflow_assets.sources.spec import FileFormat, SourceSpec
+from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.sources.text import read_text
 
 __all__ = ["BadRecord", "Chunk", "peek_schema", "read_chunks"]
@@ -20,7 +21,8 @@ CHUNK_BYTES = 2 * 2**20
 _PEEK_FILES = 20
 _PEEK_BYTES = 2**20
 _Reader = Callable[[SourceFile, SourceSpec, int], Iterator[Chunk]]
-_READERS: dict[FileFormat, _Reader] = {
+_READERS: dict[str, _Reader] = {
+    "documents": read_documents,
     "jsonl": read_jsonl,
     "json": read_json,
     "csv": read_delimited,
@@ -62,7 +64,12 @@ def _first_bad(record: BadRecord) -> str:
 def peek_schema(
     files: Sequence[SourceFile], spec: SourceSpec, rows: int = 1000
 ) -> dict[str, ColumnType | None]:
-    """The columns of the first rows of up to 20 files, each with the narrowest type that holds them."""
+    """The columns of the first rows of up to 20 files, each with the narrowest type that holds them.
+
+    Documents have the same columns always, and are not opened.
+    """
+    if spec.files is not None:
+        return dict(document_schema(files[0].name, spec))
     return widen_schema(
         types_of(chunk.table) for file in files[:_PEEK_FILES] for chunk in _first_chunks(file, spec, rows)
     )

@@ -5,7 +5,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt"]
+FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt", "pdf", "html", "docx", "md"]
+_TABLE_FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "txt")
+_DOCUMENT_FORMATS = ("pdf", "html", "docx", "md", "txt")
 
 
 class SourceSpec(BaseModel):
@@ -13,23 +15,41 @@ class SourceSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    path: str | list[str] = Field(
+    path: str | list[str] | None = Field(
+        default=None,
         description="A file, a folder (read recursively), a glob, or a list of these; relative ones count "
-        "from the folder of the project."
+        "from the folder of the project.",
+    )
+    files: str | list[str] | None = Field(
+        default=None,
+        description="Documents instead of `path`, given in the same way: PDF, HTML, DOCX, Markdown and plain "
+        "text, a row each with `path`, `text`, `format`, `title` and where its pages begin.",
     )
     format: FileFormat | None = Field(
         default=None,
-        description="The format of every file. Default: by extension (.jsonl .ndjson .json .csv .tsv "
-        ".parquet .txt; each but parquet also with .gz or .zst).",
+        description="The format of every file. Default: by extension. `path`: .jsonl .ndjson .json .csv .tsv "
+        ".parquet .txt, each but parquet also with .gz or .zst. `files`: .pdf .html .htm .xhtml .docx .md "
+        ".markdown .txt .text.",
     )
-    encoding: str = Field(default="utf-8", description="The text encoding of the files, as Python names it.")
+    encoding: str = Field(
+        default="utf-8",
+        description="The text encoding of the files, as Python names it. Without it, `files` finds out "
+        "whether a text is UTF-8 or GB18030; a byte order mark and the charset of an HTML page count first.",
+    )
     on_bad_line: Literal["reject", "fail"] = Field(
         default="reject",
         description="What happens to a record that cannot be read: `reject` sets it aside with its reason, "
         "`fail` ends the run before any work.",
     )
-    rows: Literal["line", "file"] = Field(
-        default="line", description="Whether a line or a whole file is one row (txt only)."
+    rows: Literal["line", "file", "page"] = Field(
+        default="line",
+        description="What is one row. `path`: a line, or a whole file (txt only). `files`: a whole file "
+        "(default), or a page of a PDF, its number in `page`.",
+    )
+    html: Literal["main", "all"] = Field(
+        default="main",
+        description="What of an HTML page of `files` is read: its main text, without menus and footers "
+        "(trafilatura), or all of its text.",
     )
     columns: list[str] | None = Field(
         default=None, description="Only these columns are read, by their names in the file. Default: all."
@@ -40,7 +60,11 @@ class SourceSpec(BaseModel):
     max_line_bytes: int = Field(
         default=64 * 2**20,
         gt=0,
-        description="A longer line, cell or record is bad and is not held in memory.",
+        description="A longer line, cell or record is bad and is not held in memory; so is a document whose "
+        "text is longer.",
+    )
+    max_file_bytes: int = Field(
+        default=256 * 2**20, gt=0, description="A larger file of `files` is set aside and not opened."
     )
     max_expansion: int = Field(
         default=250,
@@ -50,12 +74,20 @@ class SourceSpec(BaseModel):
 
     @property
     def paths(self) -> list[str]:
-        """The paths as a list."""
-        return [self.path] if isinstance(self.path, str) else list(self.path)
+        """The paths or files as a list."""
+        given = self.path if self.files is None else self.files
+        return [given] if isinstance(given, str) else list(given or [])
 
-    @field_validator("path")
+    @property
+    def by_page(self) -> bool:
+        """Whether a page of a document is one row."""
+        return self.files is not None and self.rows == "page"
+
+    @field_validator("path", "files")
     @classmethod
-    def _paths_say_something(cls, path: str | list[str]) -> str | list[str]:
+    def _paths_say_something(cls, path: str | list[str] | None) -> str | list[str] | None:
+        if path is None:
+            return None
         paths = [path] if isinstance(path, str) else path
         if not paths or not all(each.strip() for each in paths):
             raise ValueError("path is empty; expected a file, a folder or a glob")
@@ -94,8 +126,22 @@ class SourceSpec(BaseModel):
         return rename
 
     @model_validator(mode="after")
+    def _reads_tables_or_documents(self) -> "SourceSpec":
+        if (self.path is None) == (self.files is None):
+            found = "neither" if self.path is None else "both"
+            raise ValueError(f"expected `path` (tables, lines) or `files` (documents), found {found}")
+        kind, formats = ("path", _TABLE_FORMATS) if self.files is None else ("files", _DOCUMENT_FORMATS)
+        if self.format is not None and self.format not in formats:
+            raise ValueError(f"`{kind}` does not read {self.format}; expected one of {', '.join(formats)}")
+        if self.files is None and self.rows == "page":
+            raise ValueError("rows: page is for documents; give `files` instead of `path`")
+        if self.files is not None and self.rows == "line" and "rows" in self.model_fields_set:
+            raise ValueError("rows: line has no meaning for `files`; expected file or page")
+        return self
+
+    @model_validator(mode="after")
     def _parts_fit_together(self) -> "SourceSpec":
-        if self.rows == "file" and self.format not in (None, "txt"):
+        if self.files is None and self.rows == "file" and self.format not in (None, "txt"):
             raise ValueError(
                 f"rows: file reads text files, and format is {self.format}; expected format: txt"
             )

@@ -23,6 +23,7 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
     assert [line.split()[:2] for line in call("list").out.splitlines()[1:]] == [
         ["four", "4"],
+        ["pdf_to_chunks", "6"],
         ["reasoning", "4"],
         ["sft_synthesis", "5"],
         ["text2qa", "4"],

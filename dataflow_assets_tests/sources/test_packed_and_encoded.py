@@ -149,7 +149,7 @@ def test_half_a_unit_at_the_end_makes_the_last_line_bad(tmp_path):
 @pytest.mark.parametrize(
     ("start", "hint"),
     [
-        (gzip.compress(b"x"), "name it .gz"),
+        (gzip.compress(b"x", mtime=0), "name it .gz"),
         (PACK["zst"](b"x"), "name it .zst"),
         (b"PK\x03\x04xxxx", "a zip archive"),
         (b"PAR1xxxx", "a parquet file"),

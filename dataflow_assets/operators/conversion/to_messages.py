@@ -7,14 +7,10 @@ from pydantic import Field
 
 from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, column_of, schema_of, values_of
 from dataflow_assets.errors import MissingValue, WrongType
+from dataflow_assets.operators.conversion.chat_formats import FORMATS
+from dataflow_assets.operators.conversion.turns import Turn
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator
 from dataflow_assets.operators.registry import register
-
-_COLUMNS: dict[str, Schema] = {
-    "messages": {"messages": "json"},
-    "sharegpt": {"conversations": "json"},
-    "alpaca": {"instruction": "string", "input": "string", "output": "string"},
-}
 
 
 class _ToMessagesParams(Params):
@@ -50,7 +46,7 @@ class ToMessages(RowOperator):
 
     def writes(self) -> Schema:
         """The columns of the format."""
-        return _COLUMNS[self.params.format]
+        return FORMATS[self.params.format].columns
 
     def output_schema(self, schema: Schema) -> Schema:
         """The row's id, what is kept, and the columns of the format."""
@@ -82,12 +78,8 @@ class ToMessages(RowOperator):
         if self.params.format == "alpaca":
             instruction = user if system is None else f"{system}\n\n{user}"
             return {"instruction": instruction, "input": "", "output": assistant}
-        turns = [("user", user), ("assistant", assistant)]
-        turns = turns if system is None else [("system", system), *turns]
-        if self.params.format == "messages":
-            return {"messages": [{"role": role, "content": text} for role, text in turns]}
-        names = {"user": "human", "assistant": "gpt", "system": "system"}
-        return {"conversations": [{"from": names[role], "value": text} for role, text in turns]}
+        said = [Turn("user", user), Turn("assistant", assistant)]
+        return FORMATS[self.params.format].write(said if system is None else [Turn("system", system), *said])
 
     def _kept(self, table: pa.Table, positions: list[int], rows: list[dict[str, object]]) -> pa.Table:
         came = table.take(pa.array(positions, pa.int64()))

@@ -1,6 +1,8 @@
 """Chunks are whole sentences within the limit, and together the text."""
 
+import importlib.util
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.engines.engine import check_law
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.registry import build_operator
-from dataflow_assets.operators.sentences import chunk_spans
 from dataflow_assets.operators.splitting.chunk_text import ChunkText
+from dataflow_assets.operators.splitting.packing import chunk_spans
+from dataflow_assets.operators.splitting.tokenizer import TokenizerFile, encoder
+from dataflow_assets_tests.operators.sample_tables import applied, table, typed_table
 
 TEXTS = {
     row["id"]: row["text"]
@@ -82,3 +86,49 @@ def test_rows_become_children_with_their_places() -> None:
 def test_an_overlap_as_long_as_a_chunk_is_refused() -> None:
     with pytest.raises(ConfigError, match="overlap 5 must be less than max_chars 5"):
         build_operator("chunk_text", {"max_chars": 5, "overlap": 5})
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_chars": 9, "max_sentences": 2}, "give one limit, not max_chars and max_sentences"),
+        ({"max_sentences": 2, "overlap": 2}, "overlap 2 must be less than max_sentences 2"),
+        ({"max_tokens": 9}, "max_tokens and tokenizer belong together"),
+        ({"tokenizer": "t"}, "max_tokens and tokenizer belong together"),
+        (
+            {"max_tokens": 9, "tokenizer": "no/such"},
+            "there is no tokenizer 'no/such'",
+        ),
+        ({"max_tokens": 9, "tokenizer": __file__}, "is no tokenizer that the package tokenizers reads"),
+    ],
+)
+def test_limits_that_do_not_fit_together_are_refused(params: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_operator("chunk_text", params)
+
+
+def test_a_missing_package_is_told_at_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'dataflow_assets\[models\]'"):
+        build_operator("chunk_text", {"max_tokens": 9, "tokenizer": "t"})
+
+
+def test_chunks_by_tokens_and_the_identity_of_their_tokenizer(tokenizer: TokenizerFile) -> None:
+    folder = Path(tokenizer.path).parent
+    operator = build_operator("chunk_text", {"max_tokens": 12, "tokenizer": folder.name}, folder.parent)
+    assert operator.identity() == {"tokenizer": tokenizer.digest}
+    outcome = pickle.loads(pickle.dumps(operator)).apply(
+        typed_table("string", ["One sentence. 一句话。" * 4])
+    )
+    sizes = [len(encoder(tokenizer)(text).ids) for text in outcome.kept["text"].to_pylist()]
+    assert sizes == [12, 12]
+
+
+def test_a_chunk_knows_its_page() -> None:
+    rows = table(text=["One. Two. Three.", "Four.", "Five."], pages=[[0, 5], None, [3]])
+    outcome = applied("chunk_text", rows, {"max_chars": 5, "pages": "pages"})
+    assert outcome.kept["page"].to_pylist() == [1, 2, 2, 2, None]
+    assert outcome.failed is not None
+    assert outcome.failed["error_message"].to_pylist() == [
+        "wrong type: column 'pages' holds [3], expected a list of places from 0"
+    ]

@@ -1,0 +1,1 @@
+"""Documents of a source: PDF, HTML, DOCX, Markdown and plain text to rows."""

@@ -1,0 +1,59 @@
+"""What is different from the last time that a source was read, in words a person reads."""
+
+from collections.abc import Sequence
+
+from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.sources.spec import SourceSpec
+
+_NAMED = 3
+
+
+def notes(previous: Manifest | None, manifest: Manifest, spec: SourceSpec) -> list[str]:
+    """A line for each file, or each kind of change of documents; none the first time."""
+    if previous is None:
+        return []
+    found = _of_files(previous, manifest) if spec.files is None else _of_documents(previous, manifest)
+    if manifest.schema != previous.schema:
+        found.append("the columns of the source changed, so every batch has new columns")
+    return found
+
+
+def _of_files(previous: Manifest, manifest: Manifest) -> list[str]:
+    found = []
+    before = {file.name: file for file in previous.files}
+    now = {file.name: file for file in manifest.files}
+    for name, old in before.items():
+        new = now.get(name)
+        if new is None:
+            found.append(f"{name} is gone: its {old.rows} rows leave the results")
+        elif new.rows < old.rows:
+            found.append(f"{name} shrank from {old.rows} to {new.rows} rows")
+        elif new.states != old.states and [s.hash for s in new.states.values()] != [
+            s.hash for s in old.states.values()
+        ]:
+            found.append(f"{name} changed ({old.rows} rows before, {new.rows} now)")
+    found += [f"{name} is new: {file.rows} rows" for name, file in now.items() if name not in before]
+    return found
+
+
+def _of_documents(previous: Manifest, manifest: Manifest) -> list[str]:
+    before, now = _hashes(previous), _hashes(manifest)
+    gone = [name for name in before if name not in now]
+    new = [name for name in now if name not in before]
+    changed = [name for name, found in now.items() if before.get(name, found) != found]
+    return [
+        *_listed(gone, "gone: the rows leave the results"),
+        *_listed(changed, "changed"),
+        *_listed(new, "new"),
+    ]
+
+
+def _hashes(manifest: Manifest) -> dict[str, str]:
+    return {name: state.hash for file in manifest.files for name, state in file.states.items()}
+
+
+def _listed(names: Sequence[str], what: str) -> list[str]:
+    if not names:
+        return []
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [f"{', '.join(names[:_NAMED])}{more}: {what}"]

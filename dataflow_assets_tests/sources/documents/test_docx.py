@@ -1,0 +1,70 @@
+"""DOCX: headings, tables and changes as they read; archives that grow without measure are refused."""
+
+import pytest
+
+from dataflow_assets.sources.documents.document import Document, Limits, UnreadableDocument
+from dataflow_assets.sources.documents.docx import read_docx
+from dataflow_assets_tests.sources.documents.docx_files import docx_file, paragraph
+
+LIMITS = Limits(2**28, 2**26, 250)
+TABLE = (
+    "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}{}</w:tc></w:tr><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr></w:tbl>"
+)
+
+
+def read(tmp_path, content: bytes, limits: Limits = LIMITS) -> Document:
+    path = tmp_path / "a.docx"
+    path.write_bytes(content)
+    return read_docx(path, limits)
+
+
+def test_headings_are_marked_by_the_name_of_their_style(tmp_path):
+    body = paragraph("第一章", "1") + paragraph("Part", "a3") + paragraph("正文。") + paragraph("", "1")
+    document = read(tmp_path, docx_file(body))
+    assert document == Document(["# 第一章\n## Part\n正文。\n"], "合同 A")
+
+
+def test_tables_are_rows_of_cells(tmp_path):
+    cells = (paragraph(text) for text in ("甲 | 方", "one", "two", "3", "4"))
+    body = paragraph("Before") + TABLE.format(*cells) + paragraph("After")
+    assert read(tmp_path, docx_file(body)).pages == ["Before\n| 甲 \\| 方 | one two |\n| 3 | 4 |\nAfter"]
+
+
+def test_deleted_text_is_left_out_and_inserted_text_is_there(tmp_path):
+    body = (
+        "<w:p><w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+        "<w:ins><w:r><w:t>new</w:t></w:r></w:ins></w:p>"
+    )
+    assert read(tmp_path, docx_file(body)).pages == ["a\tb\nnew"]
+
+
+def test_text_boxes_nested_tables_and_moved_text_are_read_once(tmp_path):
+    alternative = (
+        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f"<mc:Choice>{paragraph('box')}</mc:Choice><mc:Fallback>{paragraph('box')}</mc:Fallback>"
+        "</mc:AlternateContent>"
+    )
+    inner = f"<w:tbl><w:tr><w:tc>{paragraph('inner')}</w:tc></w:tr></w:tbl>"
+    body = (
+        f"<w:p><w:moveFrom><w:r><w:t>old place</w:t></w:r></w:moveFrom><w:r>{alternative}</w:r></w:p>"
+        f"<w:tbl><w:sdt><w:sdtContent><w:tr><w:tc>{paragraph('outer')}{inner}</w:tc></w:tr></w:sdtContent></w:sdt>"
+        "</w:tbl>" + "<w:sdt>" * 3000 + paragraph("deep") + "</w:sdt>" * 3000
+    )
+    assert read(tmp_path, docx_file(body)).pages == ["box\n| outer inner |\ndeep"]
+
+
+BAD = {
+    "a bomb": (docx_file(paragraph("x" * 5_000_000)), "too large"),
+    "entities": (docx_file("", '<!DOCTYPE a [<!ENTITY b "c">]>'), "broken"),
+    "broken xml": (docx_file("<w:p>"), "broken"),
+    "no archive": (b"PK\x03\x04 nothing", "broken"),
+    "another archive": (b"PK\x05\x06" + bytes(18), "broken"),
+    "old or locked": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "encrypted"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_is_none_says_why(tmp_path, name: str):
+    content, kind = BAD[name]
+    with pytest.raises(UnreadableDocument, match=rf"^{kind}: "):
+        read(tmp_path, content)
