@@ -59,6 +59,13 @@ class Document:
         return [piece for piece in pieces if piece]
 
     @cached_property
+    def plain_words(self) -> list[str]:
+        """In English what is between white space, in Chinese jieba's words without punctuation marks."""
+        if self.language == "en":
+            return self.text.split()
+        return [word for word in self.words.strings if any(map(str.isalnum, word))]
+
+    @cached_property
     def words(self) -> Words:
         """The words and punctuation marks as datatrove finds them: spaCy's in English, jieba's in Chinese."""
         return words_of(self.text, self.language)

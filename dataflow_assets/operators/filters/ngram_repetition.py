@@ -1,14 +1,12 @@
 """Filters texts that say the same again and again."""
 
-import re
 from collections import Counter
 
 from pydantic import Field
 
 from dataflow_assets.operators.operator import ColumnParams, TextFilter
 from dataflow_assets.operators.registry import register
-
-_TOKEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|\w+")
+from dataflow_assets.text.tokens import characters_or_runs
 
 
 class _NgramParams(ColumnParams):
@@ -21,16 +19,17 @@ class FilterNgramRepetition(TextFilter):
     """Keeps the rows whose text does not repeat itself.
 
     Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string). A
-    token is a run of letters and digits, or one Chinese character; case counts not. The share is that
-    of all n-grams of `n` tokens that stand in the text more than once, each place after the first
-    counted. A text of fewer than `n` tokens repeats nothing. Rejected rows have the reason
-    `repeated_ngrams`.
+    token is one Chinese or Japanese character or a run of other letters and digits; case counts not.
+    The share is that of all n-grams of `n` tokens that stand in the text more than once, each place
+    after the first counted. A text of fewer than `n` tokens repeats nothing. Rejected rows have the
+    reason `repeated_ngrams`.
 
     Example:
         - {name: varied, type: filter_ngram_repetition, params: {column: answer, n: 4, max_share: 0.2}}
     """
 
     name = "filter_ngram_repetition"
+    version = "2"
     Params = _NgramParams
     params: _NgramParams
 
@@ -41,7 +40,7 @@ class FilterNgramRepetition(TextFilter):
 
 def repeated_share(text: str, n: int) -> float:
     """The share of the n-grams of a text that stood in it before."""
-    tokens = _TOKEN.findall(text.lower())
+    tokens = characters_or_runs(text.lower())
     grams = Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
     total = sum(grams.values())
     return (total - len(grams)) / total if total else 0.0

@@ -13,6 +13,7 @@ import regex
 from pydantic import Field, field_validator, model_validator
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.language_identification import check_installed, check_known
 from dataflow_assets.operators.llm.language import LANGUAGES, is_written_in, language_of, width
 from dataflow_assets.operators.llm.shipped import refusal_phrases
 from dataflow_assets.operators.operator import Params
@@ -74,18 +75,8 @@ class GateParams(Params):
     def _can_be_judged(cls, language: str | None) -> str | None:
         if language is None or language == "same" or language in LANGUAGES:
             return language
-        try:
-            import py3langid
-        except ImportError:
-            raise ValueError(
-                f"the language {language!r} is judged by py3langid, which is not installed; "
-                "`pip install py3langid`, or take zh, en or same"
-            ) from None
-        known = [code for code, _ in py3langid.rank("")]
-        if language not in known:
-            raise ValueError(
-                f"py3langid knows no language {language!r}; it knows: {', '.join(sorted(known))}"
-            )
+        check_installed(f"the gate on the language {language!r}")
+        check_known([language])
         return language
 
     @field_validator("matches")

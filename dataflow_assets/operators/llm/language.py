@@ -3,6 +3,8 @@
 import re
 from typing import Literal
 
+from dataflow_assets.operators.language_identification import identify
+
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 # A text is Chinese from this share of Han characters on (the rule of the package's profiles).
@@ -43,6 +45,4 @@ def is_written_in(text: str, language: str) -> bool:
         return han_share(text) >= HAN_SHARE and len(_KANA.findall(text)) < _KANA_SHARE * letters
     if language == "en":
         return len(_LATIN.findall(text)) >= _LATIN_SHARE * letters
-    import py3langid
-
-    return py3langid.classify(text)[0] == language
+    return identify(text, apart=(language,))[0] == language

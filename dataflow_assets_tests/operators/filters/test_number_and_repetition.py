@@ -50,6 +50,7 @@ def test_bounds_that_make_no_sense_are_refused(bounds: dict) -> None:
         ("Yes yes YES yes", 0.5),
         ("好好好好", 0.5),
         ("今天天气好今天天气好", 0.375),
+        ("用API写用API写", 0.25),
     ],
 )
 def test_the_share_of_trigrams_that_come_again(text: str, share: float) -> None:
