@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, validate, list, operators, sample."""
+"""Commands that look and change nothing: status, validate, list, sample."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,8 +13,6 @@ from dataflow_assets.cli.display import print_status
 from dataflow_assets.errors import ConfigError, DataflowError, MissingBatch
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
-from dataflow_assets.operators.operator import Operator
-from dataflow_assets.operators.registry import find_operator, operators
 from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline.problems import printable
@@ -72,59 +70,6 @@ def list_pipelines() -> None:
     """The pipelines known by name: shipped ones, and those of the folder in DATAFLOW_PIPELINES."""
     rows = [(name, len(pipeline.steps), pipeline.description) for name, pipeline in catalog().items()]
     print_table(("name", "steps", "description"), rows, right=("steps",))
-
-
-@click.command("operators")
-@click.argument("name", required=False)
-@as_json
-def list_operators(name: str | None, as_json: bool) -> None:
-    """All operators, or one of them with its parameters."""
-    found = {name: find_operator(name)} if name else operators()
-    if as_json:
-        print_json([_described(operator) for operator in found.values()])
-    elif name:
-        _print_operator(found[name])
-    else:
-        rows = [(known, operator.scope, _summary(operator)) for known, operator in found.items()]
-        print_table(("operator", "scope", "what it does"), rows)
-
-
-def _summary(operator: type[Operator]) -> str:
-    return (operator.__doc__ or "").strip().partition("\n")[0]
-
-
-def _described(operator: type[Operator]) -> dict[str, object]:
-    return {
-        "name": operator.name,
-        "version": operator.version,
-        "scope": operator.scope,
-        "description": _cleaned(operator),
-        "params": operator.Params.model_json_schema(),
-    }
-
-
-def _cleaned(operator: type[Operator]) -> str:
-    return "\n".join(line.strip() for line in (operator.__doc__ or "").strip().splitlines())
-
-
-def _print_operator(operator: type[Operator]) -> None:
-    print_line(f"{operator.name} (version {operator.version}, {operator.scope} scope)")
-    for line in _cleaned(operator).splitlines():
-        print_line(line)
-    rows = []
-    for name, field in operator.Params.model_fields.items():
-        default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
-        rows.append((name, _type_name(field.annotation), default, field.description or ""))
-    print_line("")
-    print_table(("parameter", "type", "default", "meaning"), rows)
-
-
-def _type_name(annotation: object) -> str:
-    return (
-        getattr(annotation, "__name__", str(annotation))
-        if isinstance(annotation, type)
-        else str(annotation).replace("typing.", "")
-    )
 
 
 @click.command()

@@ -165,8 +165,8 @@ class MapPandas(BatchFunctionOperator):
     Grain: one row in, at most one out; order and ids unchanged. The function gets a DataFrame of
     nullable types, so that integers with nulls stay exact (JSON columns as Python values), and returns
     one with the column `row_id`; its index is not looked at, and other columns that it leaves out stay
-    as they were. A row that it leaves out is rejected as `function_dropped_row`, one with a text in the column
-    `reject_reason` for that reason. New columns, and those whose type changes, are declared in
+    as they were. A row that it leaves out is rejected as `function_dropped_row`, one with a text in the
+    column `reject_reason` for that reason. New columns, and those whose type changes, are declared in
     `columns`; writes those. Integers may come for floats, nothing else is converted; NaN and None are
     null.
 
