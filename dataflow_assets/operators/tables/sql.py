@@ -31,8 +31,9 @@ class Sql(RegroupingOperator):
 
     Grain: as the query says; the result is cut into as many batches as came in, of about the same
     size. Scope: the whole data set. Reads and writes what the query names. JSON columns have the type
-    JSON; of the result, integers are int64 (a HUGEINT beyond it ends the run), DECIMAL and FLOAT float64,
-    lists and structs JSON, dates and times text.
+    JSON (a value with a lone surrogate is not valid to DuckDB: `json_valid` tells); of the result,
+    integers are int64 (a HUGEINT beyond it ends the run), DECIMAL and FLOAT float64, lists and structs
+    JSON, dates and times text.
 
     Where the result has `row_id`, rows keep their ids, each at most once, and the input rows that it
     lacks are rejected as `not_in_result`. Where it has none (GROUP BY), its rows are new, called

@@ -17,6 +17,7 @@ from dataflow_assets.batch import (
     arrow_field,
     arrow_schema,
     column_of,
+    column_type,
     json_value,
     schema_of,
 )
@@ -36,6 +37,7 @@ _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _INTEGERS = (*_SIGNED, *(f"U{kind}" for kind in _SIGNED))
 _TEXTS = ("VARCHAR", "UUID", "DATE", "TIME", "INTERVAL", "ENUM(", '"NULL"')
 _NESTED = ("STRUCT(", "MAP(", "UNION(")
+_DUCKDB_JSON = {"ARROW:extension:name": "arrow.json", "ARROW:extension:metadata": ""}
 _READ_ROWS = 2048
 _SETTINGS = {
     "threads": "1",  # so that the order of rows and the sums are the same each time
@@ -127,9 +129,9 @@ class Database:
             if not counts:
                 schema = schema_of(table)
                 self.make_tables(known_to_sql(schema))
-            rows = table.select(list(known_to_sql(schema))).replace_schema_metadata(None)
+            rows = table.select(list(known_to_sql(schema)))
             places = pa.array(range(place, place + table.num_rows), pa.int64())
-            self._insert("input", rows)
+            self._insert("input", _as_duckdb_json(rows))
             self._insert("places", pa.table({ROW_ID: table[ROW_ID], "place": places}))
             counts[key] = table.num_rows
             place += table.num_rows
@@ -210,6 +212,14 @@ def open_database(memory_mb: int) -> Iterator[Database]:
 def known_to_sql(schema: Schema) -> Schema:
     """The columns that SQL can name: those without the character NUL."""
     return {name: kind for name, kind in schema.items() if "\0" not in name}
+
+
+def _as_duckdb_json(rows: pa.Table) -> pa.Table:
+    """The rows with JSON columns that DuckDB takes as they are: it refuses to convert lone surrogates."""
+    fields = [
+        field.with_metadata(_DUCKDB_JSON) if column_type(field) == "json" else field for field in rows.schema
+    ]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
 def _table(batch: pa.RecordBatch, columns: list[Column]) -> pa.Table:
