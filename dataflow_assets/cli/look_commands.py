@@ -101,17 +101,25 @@ def _shown_rows(work: PipelineWork, step: str, key: str, diff: bool) -> Iterable
     folder = work.folder_of(step)
     if folder.record(key) is None:
         return
-    before = _rows_by_id(_parent_folder(work, step), key) if step != SOURCE else {}
     parts = ("kept", "rejected", "failed") if diff else ("kept",)
-    for part in parts:
-        for row in _rows(folder, key, part):
+    rows = {part: _rows(folder, key, part) for part in parts}
+    ids = {str(row[ROW_ID]) for found in rows.values() for row in found}
+    before = _rows_before(work, step, key, ids) if diff and step != SOURCE else {}
+    for part, found in rows.items():
+        for row in found:
             lines = _row_lines(row, before.get(str(row[ROW_ID])), part)
             if not diff or part != "kept" or len(lines) > 1:
                 yield lines if diff else _plain_lines(row)
 
 
-def _parent_folder(work: PipelineWork, step: str) -> StepFolder:
-    return work.folder_of(work.pipeline.parents(step)[0])
+def _rows_before(work: PipelineWork, step: str, key: str, ids: set[str]) -> dict[str, dict[str, object]]:
+    """These rows as the step's parent has them: in the same batch, or anywhere where the step moves rows."""
+    parent = work.folder_of(work.pipeline.parents(step)[0])
+    found: dict[str, dict[str, object]] = {}
+    for batch in work.known_manifest().batches if work.pipeline.operator(step).regroups else [key]:
+        if not ids <= found.keys():
+            found |= {str(row[ROW_ID]): row for row in _rows(parent, batch, "kept") if row[ROW_ID] in ids}
+    return found
 
 
 def _rows(folder: StepFolder, key: str, part: str) -> Sequence[dict[str, object]]:
@@ -120,10 +128,6 @@ def _rows(folder: StepFolder, key: str, part: str) -> Sequence[dict[str, object]
     except MissingBatch:
         return []
     return rows_of(table) if table is not None else []
-
-
-def _rows_by_id(folder: StepFolder, key: str) -> dict[str, dict[str, object]]:
-    return {str(row[ROW_ID]): row for row in _rows(folder, key, "kept")}
 
 
 def _plain_lines(row: dict[str, object]) -> list[str]:

@@ -20,9 +20,7 @@ class _SqlParams(Params):
     query: str = Field(
         min_length=1, max_length=100_000, description="One SELECT of DuckDB's SQL over the table `input`."
     )
-    memory_mb: int = Field(
-        1024, ge=128, description="MiB of memory for DuckDB; above it, it works in a temporary file."
-    )
+    memory_mb: int = Field(1024, ge=128, description="The most MiB of memory that DuckDB uses.")
 
 
 @register
@@ -43,8 +41,10 @@ class Sql(RegroupingOperator):
     time. The query cannot read files, load extensions or change settings.
 
     Raises ConfigError, before any work, for a mistake in the query; RunError where it fails on the
-    data. DuckDB holds at most `memory_mb`; a temporary file holds the input and the result. The state
-    holds the result once more. New rows make every batch again. Needs the extra `sql`.
+    data. DuckDB holds at most `memory_mb` and works in temporary files above it, where the input and the
+    result are too; what it cannot do in them, such as an order or a join of very wide rows, ends the run
+    and says so. The state holds the result once more. New rows make every batch again. Needs the extra
+    `sql`.
 
     Example:
         - name: best_of_each
@@ -131,6 +131,11 @@ class Sql(RegroupingOperator):
                 counts, schema = database.fill(batches)
                 if counts:
                     yield from self._result(database, counts, self._describe(schema))
+        except duckdb.OutOfMemoryException as error:
+            raise RunError(
+                f"operator {self.name!r}: the query needs more than {self.params.memory_mb} MiB; raise "
+                f"`memory_mb` ({_one_line(error)[:200]})"
+            ) from error
         except duckdb.Error as error:
             raise RunError(f"operator {self.name!r}: the query failed: {_one_line(error)}") from error
 

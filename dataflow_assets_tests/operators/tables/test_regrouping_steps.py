@@ -7,7 +7,9 @@ import pytest
 
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.walk import UNCHANGED, pipeline, rows, walk
 
 SHUFFLE = {"name": "mixed", "type": "shuffle", "params": {"seed": 3}}
@@ -101,6 +103,17 @@ def test_it_goes_on_where_it_was_torn(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not state.is_done()
     monkeypatch.undo()
     assert rows(walk(made), "mixed") == whole
+
+
+def test_a_row_that_was_moved_is_no_difference(tmp_path: Path, command_here: Command):
+    write(tmp_path, range(9))
+    file = tmp_path / "p.yaml"
+    steps = json.dumps([SHUFFLE, QUERY])
+    file.write_text(f"name: p\nsource: {{path: in.jsonl}}\nroot: data\nbatch_rows: 2\nsteps: {steps}\n")
+    walk(load_pipeline(file))
+    assert "has no such rows" in command_here(tmp_path, "sample", "p.yaml", "mixed", "--diff").out
+    shown = command_here(tmp_path, "sample", "p.yaml", "best", "--diff").out
+    assert set(shown.splitlines()[1::3]) == {"  + reject_reason: not_in_result"}
 
 
 def test_a_join_around_a_step_that_moves_rows_is_refused(tmp_path: Path):

@@ -90,6 +90,7 @@ def test_a_variable_of_this_process_is_no_table():
         operator.output_schema(schema_of(secret))
 
 
+@pytest.mark.slow
 def test_more_rows_than_its_memory_are_sorted_on_disk():
     rows = table(n=list(range(240_000)), text=[f"{n * 7919 % 240_000:06}" * 100 for n in range(240_000)])
     operator = build_operator("sql", {"query": "SELECT row_id FROM input ORDER BY text", "memory_mb": 128})
