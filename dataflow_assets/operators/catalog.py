@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
-from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -22,9 +21,14 @@ PACKAGE = "dataflow_assets.operators."
 OTHER = "other"
 _EXAMPLE = "Example:\n"
 _ORDER = ("filters", "refiners", "deduplication", "splitting", "conversion", "tables", "llm")
-_BOUNDS = {Ge: ("ge", "{} or more"), Gt: ("gt", "more than {}"), Le: ("le", "at most {}")}
-_BOUNDS |= {Lt: ("lt", "less than {}"), MinLen: ("min_length", "length {} or more")}
-_BOUNDS |= {MaxLen: ("max_length", "length at most {}")}
+_BOUNDS = {
+    "ge": "{} or more",
+    "gt": "more than {}",
+    "le": "at most {}",
+    "lt": "less than {}",
+    "min_length": "length {} or more",
+    "max_length": "length at most {}",
+}
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,9 @@ def _shown(value: object) -> str:
 def _range(metadata: Iterable[object]) -> str:
     words = []
     for bound in metadata:
-        if type(bound) in _BOUNDS:
-            attribute, template = _BOUNDS[type(bound)]
-            words.append(template.format(f"{getattr(bound, attribute):,}"))
+        for attribute, template in _BOUNDS.items():
+            if (limit := getattr(bound, attribute, None)) is not None:
+                words.append(template.format(f"{limit:,}"))
     return ", ".join(words)
 
 
