@@ -22,8 +22,8 @@ from dataflow_assets.io.batch_stream import (
     commit_in_order,
 )
 from dataflow_assets.io.step_folder import StepFolder
-from dataflow_assets.operators.operator import DatasetOperator, Outcome
-from dataflow_assets.step_input import committed_record
+from dataflow_assets.operators.operator import DatasetOperator, Outcome, Summaries
+from dataflow_assets.step_input import StepInput, committed_record
 from dataflow_assets.step_work import StepWork
 
 
@@ -56,12 +56,17 @@ class StateWork:
             return
         # The decision is the one thing that grows with all rows: first give back what batches used.
         pa.default_memory_pool().release_unused()
-        verdicts = self.operator.decide(_StoredSummaries(self.work.summaries, self.keys))
+        verdicts = self.operator.decide(self._decided_from())
         tasks = (partial(self._verdict, key, table, fingerprint) for key, table in verdicts)
         for _verdict in commit_in_order(alone(self.work.verdicts, tasks), 1, stop):
             pass  # counted once, as summaries
         for folder in (self.work.summaries, self.work.verdicts):
             folder.remove_all_but(set(self.keys))
+
+    def _decided_from(self) -> Summaries:
+        if self.operator.regroups:
+            return _ParentBatches(self.work.input, self.keys)
+        return _StoredSummaries(self.work.summaries, self.keys)
 
     def is_done(self) -> bool:
         """Whether every summary and verdict is that of the parents' batches as they are now."""
@@ -129,3 +134,15 @@ class _StoredSummaries:
             table = self.folder.read(key)
             assert table is not None
             yield key, table
+
+
+@dataclass(frozen=True)
+class _ParentBatches:
+    """The rows themselves, for an operator that regroups them."""
+
+    input: StepInput
+    keys: Sequence[str]
+
+    def __iter__(self) -> Iterator[tuple[str, pa.Table]]:
+        for key in self.keys:
+            yield key, self.input.read(key).table

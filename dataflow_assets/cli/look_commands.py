@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, validate, list, operators, sample."""
+"""Commands that look and change nothing: status, validate, list, sample."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,8 +13,6 @@ from dataflow_assets.cli.display import print_status
 from dataflow_assets.errors import ConfigError, DataflowError, MissingBatch
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
-from dataflow_assets.operators.operator import Operator
-from dataflow_assets.operators.registry import find_operator, operators
 from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline.problems import printable
@@ -74,59 +72,6 @@ def list_pipelines() -> None:
     print_table(("name", "steps", "description"), rows, right=("steps",))
 
 
-@click.command("operators")
-@click.argument("name", required=False)
-@as_json
-def list_operators(name: str | None, as_json: bool) -> None:
-    """All operators, or one of them with its parameters."""
-    found = {name: find_operator(name)} if name else operators()
-    if as_json:
-        print_json([_described(operator) for operator in found.values()])
-    elif name:
-        _print_operator(found[name])
-    else:
-        rows = [(known, operator.scope, _summary(operator)) for known, operator in found.items()]
-        print_table(("operator", "scope", "what it does"), rows)
-
-
-def _summary(operator: type[Operator]) -> str:
-    return (operator.__doc__ or "").strip().partition("\n")[0]
-
-
-def _described(operator: type[Operator]) -> dict[str, object]:
-    return {
-        "name": operator.name,
-        "version": operator.version,
-        "scope": operator.scope,
-        "description": _cleaned(operator),
-        "params": operator.Params.model_json_schema(),
-    }
-
-
-def _cleaned(operator: type[Operator]) -> str:
-    return "\n".join(line.strip() for line in (operator.__doc__ or "").strip().splitlines())
-
-
-def _print_operator(operator: type[Operator]) -> None:
-    print_line(f"{operator.name} (version {operator.version}, {operator.scope} scope)")
-    for line in _cleaned(operator).splitlines():
-        print_line(line)
-    rows = []
-    for name, field in operator.Params.model_fields.items():
-        default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
-        rows.append((name, _type_name(field.annotation), default, field.description or ""))
-    print_line("")
-    print_table(("parameter", "type", "default", "meaning"), rows)
-
-
-def _type_name(annotation: object) -> str:
-    return (
-        getattr(annotation, "__name__", str(annotation))
-        if isinstance(annotation, type)
-        else str(annotation).replace("typing.", "")
-    )
-
-
 @click.command()
 @pipeline_option
 @click.argument("step")
@@ -156,17 +101,25 @@ def _shown_rows(work: PipelineWork, step: str, key: str, diff: bool) -> Iterable
     folder = work.folder_of(step)
     if folder.record(key) is None:
         return
-    before = _rows_by_id(_parent_folder(work, step), key) if step != SOURCE else {}
     parts = ("kept", "rejected", "failed") if diff else ("kept",)
-    for part in parts:
-        for row in _rows(folder, key, part):
+    rows = {part: _rows(folder, key, part) for part in parts}
+    ids = {str(row[ROW_ID]) for found in rows.values() for row in found}
+    before = _rows_before(work, step, key, ids) if diff and step != SOURCE else {}
+    for part, found in rows.items():
+        for row in found:
             lines = _row_lines(row, before.get(str(row[ROW_ID])), part)
             if not diff or part != "kept" or len(lines) > 1:
                 yield lines if diff else _plain_lines(row)
 
 
-def _parent_folder(work: PipelineWork, step: str) -> StepFolder:
-    return work.folder_of(work.pipeline.parents(step)[0])
+def _rows_before(work: PipelineWork, step: str, key: str, ids: set[str]) -> dict[str, dict[str, object]]:
+    """These rows as the step's parent has them: in the same batch, or anywhere where the step moves rows."""
+    parent = work.folder_of(work.pipeline.parents(step)[0])
+    found: dict[str, dict[str, object]] = {}
+    for batch in work.known_manifest().batches if work.pipeline.operator(step).regroups else [key]:
+        if not ids <= found.keys():
+            found |= {str(row[ROW_ID]): row for row in _rows(parent, batch, "kept") if row[ROW_ID] in ids}
+    return found
 
 
 def _rows(folder: StepFolder, key: str, part: str) -> Sequence[dict[str, object]]:
@@ -175,10 +128,6 @@ def _rows(folder: StepFolder, key: str, part: str) -> Sequence[dict[str, object]
     except MissingBatch:
         return []
     return rows_of(table) if table is not None else []
-
-
-def _rows_by_id(folder: StepFolder, key: str) -> dict[str, dict[str, object]]:
-    return {str(row[ROW_ID]): row for row in _rows(folder, key, "kept")}
 
 
 def _plain_lines(row: dict[str, object]) -> list[str]:

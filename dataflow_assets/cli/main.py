@@ -13,7 +13,8 @@ from dataflow_assets.cli.control_commands import pause, resume_command
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
-from dataflow_assets.cli.look_commands import list_operators, list_pipelines, sample, status, validate
+from dataflow_assets.cli.look_commands import list_pipelines, sample, status, validate
+from dataflow_assets.cli.operator_commands import list_operators
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
 from dataflow_assets.errors import DataflowError

@@ -57,7 +57,8 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
     """Raises ConservationError where an outcome lost or invented rows, or has other columns than declared.
 
     Every input row is kept, rejected or failed, exactly one of them, under its own `row_id`; a
-    splitting operator may give children `<row_id>/<n>` instead.
+    splitting operator may give children `<row_id>/<n>` instead. One that regroups may give a batch the
+    rows of others; it counts them over all batches itself.
     """
     expected = arrow_schema(operator.output_schema(schema_of(rows)))
     if not outcome.kept.schema.equals(expected, check_metadata=True):
@@ -66,6 +67,9 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
             f"its declaration says {_shown(expected)}; the commit was refused"
         )
     _check_json(operator, rows, outcome, where)
+    if operator.regroups:
+        _check_unique(operator, outcome.kept[ROW_ID], where)
+        return
     came_in = rows[ROW_ID]
     went_out = [table[ROW_ID] for table in outcome if table is not None and table.num_rows]
     if operator.splits:
@@ -97,6 +101,14 @@ def _check_json(operator: Operator, rows: pa.Table, outcome: Outcome, where: str
                     f"of row {row_id}, which is not JSON; make it with `batch.json_text`. The commit was "
                     "refused"
                 ) from error
+
+
+def _check_unique(operator: Operator, row_ids: pa.ChunkedArray, where: str) -> None:
+    if row_ids.null_count or len(pc.unique(row_ids)) < len(row_ids):
+        raise ConservationError(
+            f"{where}: operator {operator.name!r} gave two rows one {ROW_ID!r}, or a row none; the commit "
+            "was refused"
+        )
 
 
 def _same_ids(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:

@@ -99,7 +99,8 @@ class Operator(ABC):
     changes: stored batches are then redone), `scope` (`row`: rows are independent and may be split
     over workers in any way; `dataset`: the decision needs all batches), `releases_gil` (True for
     work on whole Arrow columns: threads serve it better than processes), `splits` (True where one
-    row becomes several: the children are called `<row_id>/<n>`).
+    row becomes several: the children are called `<row_id>/<n>`), `regroups` (True where a batch may
+    get the rows of others).
     """
 
     name: ClassVar[str]
@@ -107,6 +108,7 @@ class Operator(ABC):
     scope: ClassVar[Literal["row", "dataset"]] = "row"
     releases_gil: bool = False
     splits: ClassVar[bool] = False
+    regroups: ClassVar[bool] = False
     Params: ClassVar[type[BaseModel]] = Params
 
     def __init__(self, params: BaseModel | None = None) -> None:

@@ -40,7 +40,7 @@ def join_plan(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> di
 
 
 class _Columns(NamedTuple):
-    """The columns of a step's rows, who touched each last, and which steps split the rows so far."""
+    """The columns of a step's rows, who touched each last, and which steps split or regrouped the rows."""
 
     schema: Schema
     touched_by: dict[str, str]
@@ -107,7 +107,7 @@ def _after(walk: _Walk, step: str, came: _Columns) -> _Columns:
     for message in _reserved(came.schema, schema, touched):
         walk.problem(place, message)
     touched_by = {name: step if name in touched else came.touched_by.get(name, step) for name in schema}
-    split_by = (*came.split_by, step) if operator.splits else came.split_by
+    split_by = (*came.split_by, step) if operator.splits or operator.regroups else came.split_by
     return _Columns({**schema, ROW_ID: "string"}, {**touched_by, ROW_ID: SOURCE}, split_by)
 
 
@@ -166,8 +166,9 @@ def _joined(walk: _Walk, step: str, parents: Sequence[str]) -> _Columns:
             splitters = ", ".join(sorted(set(side.split_by) ^ set(first.split_by)))
             walk.problem(
                 place,
-                f"joins {parents[0]!r} and {parent!r} on {ROW_ID}, but {splitters} splits the rows on the "
-                "way to only one of them, so that none would match; join before the rows are split",
+                f"joins {parents[0]!r} and {parent!r} on {ROW_ID}, but {splitters} splits the rows, or "
+                "moves them to other batches, on the way to only one of them, so that none would match; join "
+                "before that step",
             )
             break
     chosen: JoinColumns = {}

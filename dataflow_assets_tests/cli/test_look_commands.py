@@ -31,22 +31,32 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     ]
 
 
-def test_operators_are_listed_with_scope_and_first_sentence(tmp_path: Path):
-    lines = [line.split(maxsplit=2) for line in command(tmp_path, "operators").out.splitlines()[1:]]
-    assert ["drop_duplicates", "dataset"] in [line[:2] for line in lines]
-    assert all(len(line) == 3 and line[2].strip() for line in lines)
+def test_operators_are_listed_by_kind_with_scope_and_first_sentence(tmp_path: Path):
+    lines = command(tmp_path, "operators").out.splitlines()
+    kinds = [line for line in lines if not line.startswith(" ")]
+    assert kinds[:5] == ["filters:", "refiners:", "deduplication:", "splitting:", "conversion:"]
+    listed = [line.split(maxsplit=2) for line in lines if line.startswith(" ")]
+    assert ["drop_duplicates", "dataset"] in [line[:2] for line in listed]
+    assert all(len(line) == 3 and line[2].strip() for line in listed)
 
 
-def test_an_operator_is_shown_with_its_parameters(call: Call):
-    shown = call("operators", "filter_length").out
-    assert shown.startswith("filter_length (version 1, row scope)\n")
-    assert "min_chars" in shown
+def test_an_operator_is_shown_with_its_parameters_and_an_example(call: Call):
+    shown = call("operators", "sample_rows").out
+    assert shown.startswith("sample_rows (tables, version 1, dataset scope)\n")
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["rows", "int", "required", "0", "or", "more"] in [line[:6] for line in lines]
+    assert ["allocation", "proportional", "|", "equal", '"proportional"'] in [line[:5] for line in lines]
+    assert "it reads `language` and writes none" in shown
+    assert shown.splitlines()[-1].startswith("- {name: to_look_at, type: sample_rows")
 
 
 def test_operators_as_json_have_a_schema_of_their_parameters(tmp_path: Path):
-    described = json.loads(command(tmp_path, "operators", "--json").out)
-    assert all(set(each) == {"name", "version", "scope", "description", "params"} for each in described)
-    assert all(each["params"]["type"] == "object" for each in described)
+    described = {each["name"]: each for each in json.loads(command(tmp_path, "operators", "--json").out)}
+    assert all(each["params"]["type"] == "object" for each in described.values())
+    merge = described["merge_columns"]
+    assert (merge["kind"], merge["scope"], merge["version"]) == ("tables", "row", "1")
+    assert (merge["reads"], merge["writes"]) == (["title", "body"], {"text": "string"})
+    assert {"name", "type", "default", "range", "meaning"} == set(merge["parameters"][0])
 
 
 def test_an_unknown_operator_is_answered_with_the_nearest(call: Call):

@@ -1,13 +1,9 @@
 """Runs a function of the user on each row."""
 
-import hashlib
-import inspect
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, field_validator
 
 from dataflow_assets.batch import (
     ROW_ID,
@@ -21,18 +17,11 @@ from dataflow_assets.batch import (
     schema_of,
     values_of,
 )
-from dataflow_assets.errors import ConfigError, WrongType
-from dataflow_assets.operators.operator import (
-    REJECT_REASON,
-    RESERVED_COLUMNS,
-    Outcome,
-    Params,
-    RowErrors,
-    RowOperator,
-)
-from dataflow_assets.operators.registry import import_object, register
+from dataflow_assets.errors import WrongType
+from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
+from dataflow_assets.operators.registry import register
+from dataflow_assets.operators.tables.user_function import UserFunctionOperator, UserFunctionParams
 
-RowFunction = Callable[[dict[str, object]], Mapping[str, object] | None]
 _REASON = "function_returned_none"
 _PYTHON: dict[ColumnType, tuple[type, str]] = {
     "string": (str, "str"),
@@ -43,36 +32,8 @@ _PYTHON: dict[ColumnType, tuple[type, str]] = {
 }
 
 
-class _MapPythonParams(Params):
-    function: str = Field(description="The function, as `package.module:name`.")
-    columns: dict[str, ColumnType] = Field(
-        default_factory=dict, description="The columns that the function adds or whose type it changes."
-    )
-    version: str | None = Field(
-        None, description="Change it when code that the function calls has changed: the step is redone."
-    )
-
-    @field_validator("function")
-    @classmethod
-    def _is_callable(cls, path: str) -> str:
-        try:
-            function = import_object(path)
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
-        if not callable(function):
-            raise ValueError(f"{path!r} is a {type(function).__name__}, expected a function")
-        return path
-
-    @field_validator("columns")
-    @classmethod
-    def _not_reserved(cls, columns: dict[str, ColumnType]) -> dict[str, ColumnType]:
-        if taken := [name for name in columns if name in RESERVED_COLUMNS or not name]:
-            raise ValueError(f"reserved column names: {', '.join(map(repr, taken))}")
-        return columns
-
-
 @register
-class MapPython(RowOperator):
+class MapPython(UserFunctionOperator):
     """Calls your Python function with each row; what it returns changes or adds columns.
 
     Grain: one row in, at most one out; order and ids unchanged. The function gets a row as a dict of
@@ -91,29 +52,8 @@ class MapPython(RowOperator):
     """
 
     name = "map_python"
-    Params = _MapPythonParams
-    params: _MapPythonParams
-
-    def writes(self) -> Schema:
-        """The declared columns."""
-        return dict(self.params.columns)
-
-    def touched(self, schema: Schema) -> set[str]:
-        """Every column but `row_id`: the function may change any."""
-        return set(self.output_schema(schema)) - {ROW_ID}
-
-    def identity(self) -> Mapping[str, object]:
-        """The hash of the function's source, so that editing it redoes the step."""
-        return {"source": self._source_hash}
-
-    @cached_property
-    def _source_hash(self) -> str:
-        """Taken once, so that a file that is edited during a run counts for the next one."""
-        return hashlib.sha256(_source(self._function).encode()).hexdigest()
-
-    @cached_property
-    def _function(self) -> RowFunction:
-        return import_object(self.params.function)  # pyright: ignore[reportReturnType]
+    Params = UserFunctionParams
+    params: UserFunctionParams
 
     def apply(self, table: pa.Table) -> Outcome:
         """The rows as the function changed them."""
@@ -138,7 +78,7 @@ class MapPython(RowOperator):
     def _changes(self, row: dict[str, object], before: Schema, schema: Schema) -> dict[str, object] | None:
         """The new values of a row, checked; None where the function rejects it."""
         original = dict(row)
-        returned = self._function(row)
+        returned = self.function(row)
         if returned is None:
             return None
         if not isinstance(returned, Mapping):
@@ -200,14 +140,3 @@ def _rejected(table: pa.Table, positions: list[int]) -> pa.Table | None:
     reasons = pa.array([_REASON] * len(positions), pa.large_string())
     rows = table.take(pa.array(positions, pa.int64()))
     return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
-
-
-def _source(function: object) -> str:
-    """The source of a function or of its class; nothing where Python keeps none (builtins)."""
-    target = inspect.unwrap(function) if inspect.isfunction(function) else function
-    if not (inspect.isroutine(target) or inspect.isclass(target)):
-        target = type(target)
-    try:
-        return inspect.getsource(target)
-    except (OSError, TypeError):
-        return ""
