@@ -13,7 +13,8 @@ _SENTENCE_END = tuple("。！？!?.…；;：:”」』")
 _CLOSING = tuple("，,。！？!?；;：:、…”’」』）)】》〉")
 _CHINESE_NUMBER = "〇零一二三四五六七八九十百"
 _BEGINS_ANEW = re.compile(
-    r"[ \t\u3000]*(?:[-*•·●○■#>|]|[（(]?[0-9０-９a-zA-Z]{1,3}[.．、)）]"
+    r"[ \t\u3000]*(?:[-*+•·●○■–—◦▪][ \t]|[•●○■◦▪#|>]|```|~~~"
+    r"|[（(]?[0-9０-９a-zA-Z]{1,3}(?:[.)]\s|[．、）])|[0-9]{1,2}(?:\.[0-9]{1,2})+\.?\s"
     rf"|[（(]?[{_CHINESE_NUMBER}]{{1,4}}[、.．)）]|第[{_CHINESE_NUMBER}0-9]{{1,6}}[章节条编款])"
 )
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
@@ -21,8 +22,8 @@ _WIDE = frozenset("WF")
 
 
 class _JoinLinesParams(ColumnParams):
-    full_share: float = Field(
-        0.85, gt=0, le=1, description="From this share of the usual longest line on, a line counts as full."
+    min_fill: float = Field(
+        0.8, gt=0, le=1, description="From this share of the usual longest line on, a line counts as full."
     )
 
 
@@ -33,7 +34,7 @@ class JoinLines(TextMapper):
     Grain: one row in, one row out; order and ids unchanged. Reads and writes `column` (string). A line
     goes on in the next one if it is full and does not end a sentence, or if the next one begins with
     closing punctuation; a line that begins like an item, a heading or a clause is never joined to the
-    one before, nor is an empty one. Full is what reaches `full_share` of the 90th percentile of the
+    one before, nor is an empty one. Full is what reaches `min_fill` of the 90th percentile of the
     lines' widths, a Chinese character counting two. Chinese is joined without a space, so is a number
     in a Chinese line, other text with one; a hyphen between two lower-case letters at the break goes.
     Line breaks become line feeds.
@@ -53,7 +54,7 @@ class JoinLines(TextMapper):
         widths = [_width(line) for line in lines if line.strip()]
         if len(widths) < 2:
             return "\n".join(lines)
-        full = self.params.full_share * quantiles(widths, n=10, method="inclusive")[-1]
+        full = self.params.min_fill * quantiles(widths, n=10, method="inclusive")[-1]
         joined = [lines[0]]
         last_width = _width(lines[0])
         for line in lines[1:]:

@@ -190,6 +190,7 @@ _RULES: dict[str, tuple[Sequence[Make], Sequence[Make]]] = {
             _public_ipv4,
             lambda dice: f"{_public_ipv4(dice)}:80",
             lambda dice: f"{_public_ipv4(dice)}/24",
+            lambda dice: f"server {_public_ipv4(dice)}",
         ),
         (
             lambda dice: f"10.{dice.randint(0, 255)}.{dice.randint(0, 255)}.{dice.randint(0, 255)}",

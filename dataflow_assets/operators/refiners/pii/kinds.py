@@ -98,7 +98,9 @@ class IPv4(_Shape):
     tag = "<IP>"
     hint = r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
     pattern = re.compile(rf"[0-9]{_FIRST}[0-9]{{0,2}}(?:\.[0-9]{{1,3}}){{3}}{_END}")
-    _numbered = re.compile(r"(?:version|release|build|ver\.?|版本号?|第|§)[ :：]{0,2}\Z", re.IGNORECASE)
+    _numbered = re.compile(
+        r"(?:(?<![a-z])(?:version|release|build|ver\.?)|版本号?|第|§)[ :：]{0,2}\Z", re.IGNORECASE
+    )
 
     def __init__(self, public_only: bool = True) -> None:
         self._public_only = public_only
