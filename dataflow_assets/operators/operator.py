@@ -201,7 +201,7 @@ class _Texts(NamedTuple):
     errors: RowErrors
 
 
-class TextOperator(RowOperator):
+class TextColumnOperator(Operator):
     """An operator on one text column: finds the texts, and the rows that have none."""
 
     Params = ColumnParams
@@ -260,6 +260,10 @@ class TextOperator(RowOperator):
                 "which is no text; `fix_unicode` repairs it"
             )
         return None
+
+
+class TextOperator(TextColumnOperator, RowOperator):
+    """An operator on one text column whose rows are independent of each other."""
 
 
 class TextMapper(TextOperator):
