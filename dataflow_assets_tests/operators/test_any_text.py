@@ -105,7 +105,7 @@ def test_the_example_of_an_operator_is_a_step_that_loads(name: str):
     _, found, example = (operators()[name].__doc__ or "").partition("Example:")
     for step in yaml.safe_load(example) if found else ():
         assert step["type"] == name
-        if name != "map_python":
+        if name not in ("map_python", "decontaminate"):  # they need files
             assert build_operator(name, step.get("params", {})).name == name
 
 

@@ -21,7 +21,6 @@ from dataflow_assets.operators.operator import ColumnParams, Summaries
 from dataflow_assets.operators.registry import register
 
 _BITS = 64
-_CHUNK_SHINGLES = 1 << 17  # 64 bytes each
 _SIMHASH = "simhash"
 
 
@@ -134,17 +133,9 @@ class _Kept:
 
 def simhashes(sets: Shingles) -> np.ndarray:
     """For each text the majority of each of 64 bits over its hashes, 0 where it is even."""
-    found = np.zeros(len(sets.ends) - 1, np.uint64)
-    filled = np.flatnonzero(np.diff(sets.ends))
-    begin = 0
-    while begin < len(filled):
-        start = sets.ends[filled[begin]]
-        end = max(begin + 1, int(np.searchsorted(sets.ends[filled + 1], start + _CHUNK_SHINGLES, "right")))
-        chunk = filled[begin:end]
-        hashes = sets.hashes[start : sets.ends[chunk[-1] + 1]]
-        bits = np.unpackbits(hashes.view(np.uint8).reshape(-1, 8), axis=1)
-        ones = np.add.reduceat(bits, sets.ends[chunk] - start, axis=0, dtype=np.int64)
-        most = 2 * ones > np.diff(sets.ends)[chunk, None]
-        found[chunk] = np.packbits(most, axis=1).view(np.uint64)[:, 0]
-        begin = end
-    return found
+    ones = np.zeros((len(sets.ends) - 1, _BITS), np.int64)
+    for text, (begin, end) in enumerate(pairwise(sets.ends.tolist())):
+        bits = np.unpackbits(sets.hashes[begin:end].view(np.uint8).reshape(-1, _BITS // 8), axis=1)
+        ones[text] = bits.sum(axis=0, dtype=np.int64)
+    most = 2 * ones > np.diff(sets.ends)[:, None]
+    return np.packbits(most, axis=1).view(np.uint64)[:, 0]
