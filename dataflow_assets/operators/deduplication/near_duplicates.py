@@ -1,6 +1,7 @@
 """Drops rows whose text is nearly that of an earlier row: MinHash LSH, candidates verified."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from dataflow_assets.operators.registry import register
 
 _HASHES = ("hash_high", "hash_low")
 _UNITS = "units"
+_HASHED_AT_ONCE = 512  # texts
 _WHOLE = 1  # the seed of texts that are compared whole
 
 
@@ -91,9 +93,13 @@ class DropNearDuplicates(TextDuplicatesOperator):
         """The hash of each text, its bands, and the text that its n-grams are made of."""
         params = self.params
         units = units_texts(texts, params.unit)
-        sets = shingles(units, params.unit, params.n)
-        long = np.diff(sets.ends) > 0
-        keys = band_keys(sets, params.bands, params.rows, params.seed)
+        long = np.zeros(len(texts), bool)
+        keys = np.zeros((len(texts), params.bands), np.int64)
+        for begin in range(0, len(texts), _HASHED_AT_ONCE):
+            part = slice(begin, begin + _HASHED_AT_ONCE)
+            sets = shingles(units[part], params.unit, params.n)
+            long[part] = np.diff(sets.ends) > 0
+            keys[part] = band_keys(sets, params.bands, params.rows, params.seed)
         hashes, present = _hashes(texts, units, long)
         columns = {name: pa.array(hashes[:, half], mask=~present) for half, name in enumerate(_HASHES)}
         columns |= {name: pa.array(keys[:, band], mask=~long) for band, name in enumerate(self._bands())}
@@ -142,7 +148,7 @@ class DropNearDuplicates(TextDuplicatesOperator):
         """Each row that goes, the first row that stays and is similar enough, and their similarity."""
         candidates = np.flatnonzero((buckets >= 0).any(axis=1))
         kept = KeptRows(buckets[candidates])
-        with ScratchTexts(self._shingle_set) as sets:
+        with ScratchTexts(self._shingle_sets) as sets:
             for text in _texts_at(summaries, candidates):
                 sets.append(text)
             for place, row in enumerate(candidates.tolist()):
@@ -161,9 +167,11 @@ class DropNearDuplicates(TextDuplicatesOperator):
                 return other, similarity
         return None
 
-    def _shingle_set(self, text: str) -> np.ndarray:
-        hashes = np.sort(shingles([text], self.params.unit, self.params.n).hashes)
-        return hashes[np.append(True, hashes[1:] != hashes[:-1])]
+    def _shingle_sets(self, texts: Sequence[str]) -> Iterator[np.ndarray]:
+        found = shingles(texts, self.params.unit, self.params.n)
+        for begin, end in pairwise(found.ends.tolist()):
+            hashes = np.sort(found.hashes[begin:end])
+            yield hashes[np.append(True, hashes[1:] != hashes[:-1])]
 
 
 def jaccard(first: np.ndarray, second: np.ndarray, at_least: float = 0.0) -> float:

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dataflow_assets.errors import StorageError
+from dataflow_assets.operators.deduplication.scratch_texts import ScratchTexts
 from dataflow_assets.operators.deduplication.shingles import shingles, units_texts
 from dataflow_assets.operators.deduplication.simhash_duplicates import simhashes
 from dataflow_assets.operators.deduplication.simplified_text import normalized, simplified
@@ -104,3 +106,23 @@ def test_a_simhash_is_the_majority_of_each_bit():
         assert value == sum(
             1 << bit for bit in range(64) if 2 * sum(each >> bit & 1 for each in hashes) > len(hashes)
         )
+
+
+def test_texts_put_aside_come_back_in_any_order(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dataflow_assets.operators.deduplication.scratch_texts._CACHED_NUMBERS", 40)
+    monkeypatch.setattr("dataflow_assets.operators.deduplication.scratch_texts._READ_BYTES", 30)
+    random_ = random.Random(5)
+    texts = ["é" * random_.randint(0, 20) for _ in range(60)]
+    with ScratchTexts(lambda some: [np.frombuffer(text.encode(), np.uint8) for text in some]) as scratch:
+        for text in texts:
+            scratch.append(text)
+        for number in range(60):
+            for other in (number, random_.randint(0, number)):
+                assert scratch[other].tobytes().decode() == texts[other]
+
+
+def test_a_full_disk_is_told_as_such(monkeypatch: pytest.MonkeyPatch):
+    with ScratchTexts(lambda some: []) as scratch, open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(scratch, "_file", full)
+        with pytest.raises(StorageError, match=r"No space left.*TMPDIR"):
+            scratch.append("text")
