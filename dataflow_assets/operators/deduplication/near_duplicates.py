@@ -68,7 +68,7 @@ class DropNearDuplicates(TextDuplicatesOperator):
     a text with a share of Han characters from .2 on is cut by rjieba. Needs the extra `dedup`.
     Raises ConfigError without it, and where the input has a column `duplicate_of` or `similarity`.
 
-    Deciding holds about 250 bytes a row, and puts the texts of candidates aside in a temporary file;
+    Deciding holds about 350 bytes a row, and puts the texts of candidates aside in a temporary file;
     the step's state holds each text once more.
     Source: Broder 1997; the defaults are those of FineWeb (Penedo et al. 2024, appendix D).
 
