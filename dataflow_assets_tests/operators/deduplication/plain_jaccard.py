@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from datasketch import MinHash, MinHashLSH
 
@@ -44,7 +45,7 @@ def datasketch_repeats(sets: Sequence[Runs], threshold: float, bands: int, rows:
     def keep(number: int) -> None:
         lsh.insert(number, hashes[number])
 
-    return _repeats(sets, threshold, lambda number: lsh.query(hashes[number]), keep)
+    return _repeats(sets, threshold, lambda number: cast("list[int]", lsh.query(hashes[number])), keep)
 
 
 def _repeats(
