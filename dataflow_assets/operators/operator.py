@@ -207,7 +207,7 @@ class _Texts(NamedTuple):
     errors: RowErrors
 
 
-class TextOperator(RowOperator):
+class TextColumnOperator(Operator):
     """An operator on one text column: finds the texts, and the rows that have none."""
 
     Params = ColumnParams
@@ -302,6 +302,10 @@ class TextOperator(RowOperator):
         rows = table.take(pa.array(texts.nulls, pa.int64()))
         reasons = pa.array(["missing_text"] * len(texts.nulls), pa.large_string())
         return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)
+
+
+class TextOperator(TextColumnOperator, RowOperator):
+    """An operator on one text column whose rows are independent of each other."""
 
 
 class TextMapper(TextOperator):

@@ -1,6 +1,6 @@
 """Drops rows that repeat an earlier row exactly, over all batches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -8,21 +8,21 @@ import pyarrow.compute as pc
 import xxhash
 from pydantic import Field, field_validator
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_field, arrow_schema
-from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.operator import (
-    REJECT_REASON,
-    DatasetOperator,
-    Outcome,
-    Params,
-    Summaries,
+from dataflow_assets.batch import ROW_ID, Schema, arrow_schema
+from dataflow_assets.operators.deduplication.simplified_text import normalized
+from dataflow_assets.operators.deduplication.verdicts import (
+    DUPLICATE_OF,
+    apply_verdict,
+    concatenated,
+    numbers,
+    refuse_columns,
+    repeats_of_equal,
+    verdicts,
 )
+from dataflow_assets.operators.operator import DatasetOperator, Outcome, Params, Summaries
 from dataflow_assets.operators.registry import register
 
-_COMPARED_ROWS = 1 << 18
-DUPLICATE_OF = "duplicate_of"
 _SUMMARY: Schema = {ROW_ID: "string", "hash_high": "int64", "hash_low": "int64"}
-_VERDICT: Schema = {"row": "int64", DUPLICATE_OF: "string"}
 
 
 class _DropDuplicatesParams(Params):
@@ -30,6 +30,12 @@ class _DropDuplicatesParams(Params):
         default_factory=lambda: ["text"],
         min_length=1,
         description="The columns that make two rows equal when all of them are.",
+    )
+
+    normalize: bool = Field(
+        False,
+        description="Whether texts are compared in Unicode's composed form (NFC) with each run of white "
+        "space as one space and none at the ends.",
     )
 
     @field_validator("columns")
@@ -46,8 +52,9 @@ class DropDuplicates(DatasetOperator):
 
     Grain: one row in, at most one out; order, ids and values unchanged. Reads `columns` (any type).
     Scope: the whole data set; the first row in the order of the partitions stays, whatever the
-    batch size. Equal means the same bytes of UTF-8, the same number, the same canonical JSON; nothing
-    is normalized, so clean first. Null equals null and nothing else; a row with null in all columns
+    batch size. Equal means the same bytes of UTF-8, the same number, the same canonical JSON; with
+    `normalize` texts are equal that differ in white space and in how accents are coded (NFC) alone;
+    case counts always. Null equals null and nothing else; a row with null in all columns
     is no duplicate. Rows are compared by 128-bit xxh3 hashes: among 10^12 rows, two that differ
     share one with a probability of 10^-15. Rejected rows have the reason `duplicate` and, in
     `duplicate_of`, the `row_id` of the row that stayed. Raises ConfigError where the input has a
@@ -69,16 +76,12 @@ class DropDuplicates(DatasetOperator):
 
     def output_schema(self, schema: Schema) -> Schema:
         """The same columns. Raises ConfigError if `duplicate_of` is one of them."""
-        if DUPLICATE_OF in schema:
-            raise ConfigError(
-                f"operator {self.name!r} writes the column {DUPLICATE_OF!r} beside its rejected rows, but "
-                "the input has one already; rename it with `rename_columns`"
-            )
+        refuse_columns(self.name, schema, (DUPLICATE_OF,))
         return dict(schema)
 
     def summarize(self, table: pa.Table) -> pa.Table:
         """The id and the hash of each row; the hash is null where all key columns are."""
-        keys = _keys([table[name] for name in self.params.columns])
+        keys = _keys([table[name] for name in self.params.columns], self.params.normalize)
         digests = b"".join([xxhash.xxh3_128_digest(key) if key is not None else bytes(16) for key in keys])
         halves = np.frombuffer(digests, ">i8").reshape(-1, 2).astype(np.int64)
         missing = np.fromiter((key is None for key in keys), bool, len(keys))
@@ -88,25 +91,21 @@ class DropDuplicates(DatasetOperator):
     def decide(self, summaries: Summaries) -> Iterable[tuple[str, pa.Table]]:
         """For each batch: the places of its duplicates and the ids of the rows that they repeat."""
         batches, high, low, present = _columns_of(summaries)
-        repeats, firsts = _repeats(high, low, present)
+        repeats = repeats_of_equal(high, low, present)
         del high, low, present
-        return _verdicts(summaries, batches, repeats, firsts)
+        return verdicts(summaries, batches, repeats)
 
     def apply_verdict(self, table: pa.Table, verdict: pa.Table) -> Outcome:
         """Keeps the rows that the verdict does not name."""
-        if not verdict.num_rows:
-            return Outcome(table)
-        keep = np.ones(table.num_rows, bool)
-        keep[verdict["row"].to_numpy()] = False
-        reasons = pa.array(["duplicate"] * verdict.num_rows, pa.large_string())
-        rejected = table.take(verdict["row"]).append_column(arrow_field(REJECT_REASON, "string"), reasons)
-        rejected = rejected.append_column(arrow_field(DUPLICATE_OF, "string"), verdict[DUPLICATE_OF])
-        return Outcome(table.filter(pa.array(keep)), rejected)
+        return apply_verdict(table, verdict, "duplicate")
 
 
-def _keys(columns: list[pa.ChunkedArray]) -> list[bytes | None]:
+def _keys(columns: list[pa.ChunkedArray], normalize: bool) -> list[bytes | None]:
     """The bytes that stand for each row: equal exactly where all columns are; None if all are null."""
-    values = [pc.cast(_texts(column), pa.large_binary()).to_pylist() for column in columns]
+    texts = [_texts(column) for column in columns]
+    if normalize:
+        texts = [_normalized(column) for column in texts]
+    values = [pc.cast(column, pa.large_binary()).to_pylist() for column in texts]
     if len(values) == 1:
         return values[0]
     return [_joined(row) for row in zip(*values, strict=True)]
@@ -116,6 +115,11 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_floating(column.type):
         column = pc.add(column, 0.0)  # -0.0 and 0.0 are one number
     return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
+
+
+def _normalized(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = [None if text is None else normalized(text) for text in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
 
 
 def _joined(row: tuple[bytes | None, ...]) -> bytes | None:
@@ -135,58 +139,7 @@ def _columns_of(
     present: list[np.ndarray] = []
     for key, summary in summaries:
         batches.append((key, summary.num_rows))
-        high.append(pc.fill_null(summary["hash_high"], 0).to_numpy())
-        low.append(pc.fill_null(summary["hash_low"], 0).to_numpy())
+        high.append(numbers(summary["hash_high"]))
+        low.append(numbers(summary["hash_low"]))
         present.append(summary["hash_low"].is_valid().to_numpy())
-    return batches, _concatenated(high, np.int64), _concatenated(low, np.int64), _concatenated(present, bool)
-
-
-def _concatenated(parts: list[np.ndarray], kind: type) -> np.ndarray:
-    """The parts as one array; empties the list, so that both are not held for long."""
-    whole = np.concatenate([*parts, np.empty(0, kind)])
-    parts.clear()
-    return whole
-
-
-def _repeats(high: np.ndarray, low: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ordinals of all rows that repeat an earlier one, ascending, and the ordinals of the first."""
-    order = np.lexsort((low, high))
-    same = np.zeros(len(order), bool)
-    for begin in range(1, len(order), _COMPARED_ROWS):  # in pieces, for each makes four copies
-        end = min(begin + _COMPARED_ROWS, len(order))
-        this, before = order[begin:end], order[begin - 1 : end - 1]
-        same[begin:end] = (high[this] == high[before]) & (low[this] == low[before])
-    places = np.flatnonzero(same & present[order])
-    starts = np.flatnonzero(~same)
-    group = starts[np.searchsorted(starts, places, side="right") - 1]
-    repeats, firsts = order[places], order[group]
-    ascending = np.argsort(repeats)
-    return repeats[ascending], firsts[ascending]
-
-
-def _verdicts(
-    summaries: Summaries, batches: list[tuple[str, int]], repeats: np.ndarray, firsts: np.ndarray
-) -> Iterator[tuple[str, pa.Table]]:
-    """The verdict on each batch, from the ids of the rows that are repeated and no others."""
-    needed = np.unique(firsts)
-    ids = _ids_of(summaries, needed)
-    begin = 0
-    for key, rows in batches:
-        end = begin + rows
-        mine = slice(*np.searchsorted(repeats, (begin, end)))
-        originals = ids.take(pa.array(np.searchsorted(needed, firsts[mine])))
-        columns = [pa.array(repeats[mine] - begin, pa.int64()), originals]
-        yield key, pa.Table.from_arrays(columns, schema=arrow_schema(_VERDICT))
-        begin = end
-
-
-def _ids_of(summaries: Summaries, needed: np.ndarray) -> pa.Array:
-    """The `row_id` of the rows with these ordinals, which ascend; goes through the summaries again."""
-    chunks: list[pa.Array] = [pa.array([], pa.large_string())]
-    begin = 0
-    for _, summary in summaries:
-        end = begin + summary.num_rows
-        here = needed[slice(*np.searchsorted(needed, (begin, end)))] - begin
-        chunks += summary[ROW_ID].take(pa.array(here)).chunks
-        begin = end
-    return pa.concat_arrays(chunks)
+    return batches, concatenated(high, np.int64), concatenated(low, np.int64), concatenated(present, bool)

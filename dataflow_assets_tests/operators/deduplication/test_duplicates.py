@@ -7,34 +7,15 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import DatasetOperator, Outcome, build_operator
-from dataflow_assets_tests.operators.sample_tables import case_rows, ids, table
+from dataflow_assets_tests.operators.deduplication.data_sets import dropped, kept_ids, outcomes, rejected_rows
+from dataflow_assets_tests.operators.sample_tables import case_rows, table
 
 values = st.none() | st.sampled_from(["", "a", "b", "ab", "bc", "中"])
 pairs = st.lists(st.tuples(values, values), max_size=12)
 
 
 def deduplicated(rows: pa.Table, batch_rows: int, columns: Sequence[str] = ("text",)) -> list[Outcome]:
-    operator = build_operator("drop_duplicates", {"columns": list(columns)})
-    assert isinstance(operator, DatasetOperator)
-    batches = {f"b{begin:05}": rows.slice(begin, batch_rows) for begin in range(0, rows.num_rows, batch_rows)}
-    summaries = [(key, operator.summarize(batch)) for key, batch in batches.items()]
-    verdicts = dict(operator.decide(summaries))
-    assert list(verdicts) == list(batches)
-    return [operator.apply_verdict(batch, verdicts[key]) for key, batch in batches.items()]
-
-
-def kept_ids(outcomes: Sequence[Outcome]) -> list[str]:
-    return [row_id for outcome in outcomes for row_id in ids(outcome.kept)]
-
-
-def dropped(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """The id of the row that stayed, by the id of the row that was dropped."""
-    return {
-        row["row_id"]: row["duplicate_of"]
-        for outcome in outcomes
-        if outcome.rejected
-        for row in outcome.rejected.to_pylist()
-    }
+    return outcomes("drop_duplicates", rows, batch_rows, {"columns": list(columns)})
 
 
 @pytest.mark.parametrize("batch_rows", [3, 1, 9])
@@ -86,6 +67,13 @@ def test_the_first_of_equal_rows_stays_at_every_batch_size(rows: list[tuple], ba
 )
 def test_only_the_same_value_is_a_duplicate(column: list[object], stay: list[str]):
     assert kept_ids(deduplicated(table(text=column), 2)) == stay
+
+
+def test_normalized_texts_differ_neither_in_white_space_nor_in_the_coding_of_accents():
+    rows = table(text=["caf\u00e9 au  lait", " cafe\u0301 au\nlait ", "Caf\u00e9 au lait", None, "", " "])
+    found = outcomes("drop_duplicates", rows, 2, {"normalize": True})
+    assert dropped(found) == {"r1": "r0", "r5": "r4"}
+    assert rejected_rows(found)[0]["text"] == " cafe\u0301 au\nlait "
 
 
 def test_columns_are_not_run_together():
