@@ -18,7 +18,7 @@ _LETTERS_OR_MARK = re.compile(r"\w+|.", re.DOTALL)
 _SUFFIX_WINDOW = 64
 _WHITE = re.compile(r"\s+")
 # A longer run is no language (encoded bytes, rows of marks); the rules would take quadratic time.
-MAX_RUN_CHARS = 2000
+MAX_RUN_CHARS = 10_000
 
 
 class EnglishTokenizer:
@@ -44,7 +44,7 @@ class EnglishTokenizer:
         return joined
 
     def cut(self, run: str) -> list[str]:
-        """The words of one run; a run of more than 2,000 characters into letter runs and marks."""
+        """The words of one run; a run of more than 10,000 characters into letter runs and marks."""
         special = self._special.get(run)
         if special is not None:
             return special
