@@ -12,8 +12,13 @@ from pathlib import Path
 from unicodedata import category
 
 _RULES = Path(__file__).with_name("english_rules.json")
-# Runs that no rule but these touches: letters, and one mark behind them.
+# The runs that most texts are made of, cut as all rules together would cut them.
 _PLAIN = re.compile(r"([A-Za-z]+)([,;:!?]|(?<=[a-z]{2})\.)?")
+_USUAL = re.compile(
+    r"""([("“\[]?)([A-Za-z]{2,}(?:-[A-Za-z]{2,})*|[0-9]{2,})((?<=[A-Za-z])['’]s)?"""
+    r"""([,!?)\]"”]?)((?:(?<=[a-z][a-z])|(?<=[a-z]['’]s)|(?<=[a-z][a-z][)\]"”])|(?<=[0-9]))\.)?([,!?)\]"”]?)"""
+)
+_HYPHEN = re.compile("(-)")
 _LETTERS_OR_MARK = re.compile(r"\w+|.", re.DOTALL)
 _SUFFIX_WINDOW = 64
 _WHITE = re.compile(r"\s+")
@@ -51,9 +56,25 @@ class EnglishTokenizer:
         plain = _PLAIN.fullmatch(run)
         if plain is not None and plain[1] not in self._special:
             return [run] if plain[2] is None else [plain[1], plain[2]]
+        usual = _USUAL.fullmatch(run)
+        if usual is not None and self._is_usual(usual):
+            before, core, *after = usual.groups()
+            words = [core] if "-" not in core else _HYPHEN.split(core)
+            return [word for word in (before, *words, *after) if word]
         if len(run) > MAX_RUN_CHARS:
             return _LETTERS_OR_MARK.findall(run)
         return self._with_special_cases(self._by_affixes(run, self._special))
+
+    def _is_usual(self, found: re.Match[str]) -> bool:
+        """Whether no special case is in the run."""
+        _, core, possessive, *_ = found.groups()
+        special = self._special
+        return not (
+            core in special
+            or f"{core}{possessive}" in special
+            or f"{core}." in special
+            or any(part in special for part in core.split("-"))
+        )
 
     def _by_affixes(self, run: str, special: dict[str, list[str]]) -> list[str]:
         """Takes prefixes and suffixes off as long as there are any, then cuts the rest at infixes."""

@@ -6,7 +6,7 @@ for a new one, and texts that have numbers of the old one keep it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -21,10 +21,15 @@ CODE_PRIME = 2_147_483_629
 
 
 class _Numbers(dict[str, int]):
-    """The number of each word, in the order in which they came."""
+    """The number of each word, and the words by number, in the order in which they came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
 
     def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
+        number = self[word] = len(self.words)
+        self.words.append(word)
         return number
 
 
@@ -48,7 +53,8 @@ class Vocabulary:
         self._numbers = _Numbers()
         self._runs = _Runs(cut, self._numbers)
         self._chars = 0
-        self.strings: list[str] = []
+        self._described = 0
+        self.strings = self._numbers.words
         self.lengths = np.empty(0, np.int32)
         self.is_written = np.empty(0, bool)
         self.has_letter = np.empty(0, bool)
@@ -63,8 +69,8 @@ class Vocabulary:
     def numbers_of(self, runs: Iterable[str]) -> np.ndarray:
         """The numbers of the words of these runs, in order."""
         found = np.fromiter(chain.from_iterable(map(self._runs.__getitem__, runs)), np.int32)
-        if len(self._numbers) > len(self.strings):
-            self._describe(list(islice(self._numbers, len(self.strings), None)))
+        if len(self.strings) > self._described:
+            self._describe(self.strings[self._described :])
         return found
 
     def number_of(self, word: str) -> int | None:
@@ -73,7 +79,7 @@ class Vocabulary:
 
     def _describe(self, words: list[str]) -> None:
         """Takes the properties of new words in; all arrays grow by doubling."""
-        start, stop = len(self.strings), len(self.strings) + len(words)
+        start, stop = self._described, len(self.strings)
         if stop > len(self.lengths):
             for name in ("lengths", "is_written", "has_letter", "codes", "shifts"):
                 grown = np.zeros(max(1024, 2 * stop), getattr(self, name).dtype)
@@ -85,5 +91,5 @@ class Vocabulary:
         self.has_letter[start:stop] = [word.isalpha() or any(map(str.isalpha, word)) for word in words]
         self.codes[start:stop] = [int.from_bytes(word, "big") % CODE_PRIME for word in encoded]
         self.shifts[start:stop] = [pow(256, len(word), CODE_PRIME) for word in encoded]
-        self.strings += words
+        self._described = stop
         self._chars += sum(map(len, words))
