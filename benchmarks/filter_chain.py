@@ -20,7 +20,7 @@ from dataflow_assets.text.words import words_of
 
 _CHAIN = ("filter_gopher_repetition", "filter_gopher_quality", "filter_fineweb")
 _PEER_SCRIPT = Path(__file__).parent / "peers" / "datatrove_filters.py"
-_WARM_UP = "A first text, 第一个a文本。"
+_WARM_UP = "A first text, 第一个C语言的文本。"
 _PACKAGE = Path(__file__).parent.parent
 
 

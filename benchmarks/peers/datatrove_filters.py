@@ -26,7 +26,7 @@ from datatrove.pipeline.filters.base_filter import BaseFilter, get_filter_result
 CHINESE_MARKS = tuple("。！？；…”』」）.!?")
 CHINESE_STOP_WORDS = list("的年在月是和日了於·為有被人中为他與後也而由")
 
-_WARM_UP = "A first text, 第一个a文本。"
+_WARM_UP = "A first text, 第一个C语言的文本。"
 
 
 def filters(language: str) -> dict[str, BaseFilter]:
