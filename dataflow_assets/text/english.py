@@ -20,7 +20,7 @@ _USUAL = re.compile(
 )
 _HYPHEN = re.compile("(-)")
 _LETTERS_OR_MARK = re.compile(r"\w+|.", re.DOTALL)
-_SUFFIX_WINDOW = 64
+_SUFFIX_WINDOW = 16
 _WHITE = re.compile(r"\s+")
 # A longer run is no language (encoded bytes, rows of marks); the rules would take quadratic time.
 MAX_RUN_CHARS = 10_000
@@ -44,7 +44,7 @@ class EnglishTokenizer:
         """The special cases that the other rules cut: their pieces, to be put together again."""
         joined = {}
         for chunk, words in self._special.items():
-            if self._prefix.search(chunk) or self._suffix.search(chunk) or self._infix.search(chunk):
+            if self._prefix.match(chunk) or self._suffix.search(chunk) or self._infix.search(chunk):
                 joined[tuple(self._by_affixes(chunk, {}))] = words
         return joined
 
@@ -83,7 +83,7 @@ class EnglishTokenizer:
         last_size = 0
         while run and len(run) != last_size and run not in special:
             last_size = len(run)
-            found = self._prefix.search(run)
+            found = self._prefix.match(run)
             prefix = found.end() if found else 0
             if prefix and run[prefix:] in special:
                 before.append(run[:prefix])
