@@ -8,7 +8,7 @@ from dataflow_assets.operators.filters.rules import RuleFilter
 from dataflow_assets.operators.llm.language import language_of
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import operators
-from dataflow_assets_tests.operators.sample_tables import applied, ids, table, typed_table
+from dataflow_assets_tests.operators.sample_tables import applied, case_rows, ids, table, typed_table
 
 GOOD = "The cat sat on the mat, and the dog that had to be in the house was with the cat of the house. " * 3
 CHINESE = "我们在北京的大学里学习，老师是中国人，他和学生们在一起。" * 5
@@ -109,3 +109,13 @@ def test_a_row_without_text_is_failed_kept_or_rejected(
         rejected,
         failed,
     )
+
+
+def test_chinese_and_japanese_prose_stays_and_a_menu_goes_with_rule_and_value():
+    rows = case_rows("35_quality_filters_on_cjk")
+    texts = table(id=[row["id"] for row in rows], text=[row["text"] for row in rows])
+    outcome = applied("filter_fineweb", texts, {"max_duplicate_line_chars": "off", "max_short_lines": "off"})
+    assert outcome.kept["id"].to_pylist() == [1, 2, 4]
+    assert outcome.rejected is not None
+    told = outcome.rejected.select(["id", "reject_reason", "reject_value", "reject_threshold"]).to_pylist()
+    assert [tuple(row.values()) for row in told] == [(3, "line_punct_ratio", 0.0, 0.106)]
