@@ -6,6 +6,7 @@ both (`jieba_mixed_words.txt`); without one, the Han parts of a block are cut as
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def cut_chinese(run: str) -> list[str]:
         return [run]
     if _HAN.fullmatch(run):
         return _rjieba()(run)
-    return _cut_mixed(run) or _jieba()(run)
+    return _cut_mixed(run) or jieba_cut()(run)
 
 
 def _cut_mixed(run: str) -> list[str] | None:
@@ -74,10 +75,14 @@ def _rjieba():
 
 
 @cache
-def _jieba():
+def jieba_cut() -> Callable[[str], list[str]]:
+    """What jieba itself cuts with; its warnings at import (old escapes, `pkg_resources`) are not ours."""
     import logging
+    import warnings
 
-    import jieba
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
 
     jieba.setLogLevel(logging.WARNING)
     return jieba.lcut

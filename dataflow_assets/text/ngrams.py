@@ -29,9 +29,9 @@ class Ngrams:
             self._codes.append((so_far[:-1] * self._shifts[size:] + single[size:]) % CODE_PRIME)
         return self._codes[n - 1]
 
-    def _max_chars(self, n: int) -> int:
-        """The characters of the longest n-gram, without spaces."""
-        return int((self._ends[n:] - self._ends[:-n]).max())
+    def _chars_of(self, n: int) -> np.ndarray:
+        """The characters of the n-grams without spaces, by their first word."""
+        return self._ends[n:] - self._ends[:-n]
 
     def top_chars(self, n: int) -> int | None:
         """The characters of the most frequent n-gram times its count, one space between its words.
@@ -50,16 +50,18 @@ class Ngrams:
         count = len(self._words) - n + 1
         if count < 1:
             return True
-        longest = self._max_chars(n) + n - 1
+        longest = int(self._chars_of(n).max()) + n - 1
         most = int(share * chars / longest)
         if most * longest / chars > share:
             most -= 1
         if most >= count:
             return True
-        if most < 1:
-            return False
-        codes = np.sort(self._codes_of(n))
-        return not (codes[most:] == codes[:-most]).any()
+        codes = self._codes_of(n)
+        ordered = np.sort(codes)
+        if most and not (ordered[most:] == ordered[:-most]).any():
+            return True
+        _, kind, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        return int((counts[kind] * (self._chars_of(n) + n - 1)).max()) / chars <= share
 
     def duplicate_chars(self, n: int) -> int:
         """The characters of n-grams that came before, read from the left, none of them overlapping.
@@ -86,7 +88,7 @@ class Ngrams:
         codes = self._codes_of(n)
         ordered = np.sort(codes)
         again = int(np.count_nonzero(ordered[1:] == ordered[:-1]))
-        if not again or again * self._max_chars(n) / chars <= share:
+        if not again or again * int(self._chars_of(n).max()) / chars <= share:
             return True
         return self._covered_chars(codes, n) / chars <= share
 

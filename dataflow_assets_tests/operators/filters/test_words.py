@@ -8,7 +8,7 @@ import pytest
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.text import vocabulary, words
-from dataflow_assets.text.chinese import chinese_runs, cut_chinese
+from dataflow_assets.text.chinese import chinese_runs, cut_chinese, jieba_cut
 from dataflow_assets.text.english import MAX_RUN_CHARS, english_tokenizer
 from dataflow_assets.text.ngrams import Ngrams
 from dataflow_assets_tests.operators.filters.verdict_documents import FOLDER, documents
@@ -31,9 +31,8 @@ def test_english_sentences_are_as_many_as_those_of_spacy(spacy: dict[str, list])
 
 
 def test_chinese_words_are_those_of_jieba():
-    jieba = pytest.importorskip("jieba")
     for document in list(documents())[390:750:9]:
-        expected = [word for word in jieba.lcut(document.text) if not word.isspace()]
+        expected = [word for word in jieba_cut()(document.text) if not word.isspace()]
         assert [word for run in chinese_runs(document.text) for word in cut_chinese(run)] == expected
 
 
@@ -41,8 +40,7 @@ def test_chinese_words_are_those_of_jieba():
     "run", ["C语言的书", "我们在debian上用apt-get和3.5%的AT&T", "在a了", "他说B超很好", "c++"]
 )
 def test_mixed_blocks_are_cut_as_jieba_cuts_them(run: str):
-    jieba = pytest.importorskip("jieba")
-    assert cut_chinese(run) == jieba.lcut(run)
+    assert cut_chinese(run) == jieba_cut()(run)
 
 
 @pytest.mark.parametrize("run", ["!", "<", ".", "a.b", "x", "'s", "😀"])
