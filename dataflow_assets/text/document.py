@@ -1,14 +1,19 @@
 """One text with its lines, sentences and words, each computed when first asked for, and once."""
 
 import re
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar, cast
 
 from dataflow_assets.operators.llm.language import Language, han_share, language_of
 from dataflow_assets.operators.sentences import sentence_spans
-from dataflow_assets.text.words import Words, words_of
+from dataflow_assets.text.ngrams import Ngrams
+from dataflow_assets.text.words import Words, fewest_words, words_of
 
 _LINE_BREAKS = re.compile(r"\n+")
 _PARAGRAPH_BREAKS = re.compile(r"\n{2,}")
+
+T = TypeVar("T")
 
 
 class Document:
@@ -17,6 +22,7 @@ class Document:
     def __init__(self, text: str, language: Language | None = None) -> None:
         self.text = text
         self._language: Language | None = language
+        self._made: dict[str, object] = {}
 
     @cached_property
     def language(self) -> Language:
@@ -69,3 +75,19 @@ class Document:
     def words(self) -> Words:
         """The words and punctuation marks as datatrove finds them: spaCy's in English, jieba's in Chinese."""
         return words_of(self.text, self.language)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives for this text, computed when first asked for under this name."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(T, self._made[name])
+
+    @property
+    def fewest_words(self) -> int:
+        """A number that the words are not fewer than, at less cost than finding them."""
+        return fewest_words(self.text, self.language)
+
+    @cached_property
+    def ngrams(self) -> Ngrams:
+        """The runs of 2 and more words that come again."""
+        return Ngrams(self.words)

@@ -64,6 +64,11 @@ class Miss(NamedTuple):
     threshold: float | None
 
 
+# The rows that are dropped by their place in the table, and texts with theirs.
+Misses = dict[int, Miss]
+PlacedDocuments = Iterable[tuple[int, Document]]
+
+
 class RuleParams(ColumnParams):
     """Parameters of every filter by rules; a subclass adds its thresholds (`threshold_field`)."""
 
@@ -164,34 +169,30 @@ class RuleFilter(TextOperator):
         texts = self.texts(table)
         places = range(len(table)) if texts.positions is None else texts.positions.to_pylist()
         documents = zip(places, map(self.document, texts.values.to_pylist()), strict=True)
-        misses: list[Miss | None] = [None] * len(table)
+        work = self.annotated if self._settings.mode == "annotate" else self.judged
+        result, misses, errors = work(table, documents)
         if self._settings.on_null == "reject":
-            for place in texts.nulls:
-                misses[place] = Miss("missing_text", None, None)
-        if self._settings.mode == "annotate":
-            columns, errors = self._measured(documents, len(table))
-            for name, column in columns.items():
-                table = _with_column(table, name, column)
-        else:
-            errors = self._judged(documents, misses)
+            misses.update(dict.fromkeys(texts.nulls, Miss("missing_text", None, None)))
         errors = RowErrors(
             texts.errors.positions + errors.positions, texts.errors.errors + errors.errors
         ).in_order()
-        return _split(table, misses, errors)
+        return _split(table, result, misses, errors)
 
-    def _judged(self, documents: Iterable[tuple[int, Document]], misses: list[Miss | None]) -> RowErrors:
+    def judged(self, table: pa.Table, documents: PlacedDocuments) -> tuple[pa.Table, Misses, RowErrors]:
+        """The table, the rows that are dropped, and those that failed."""
+        misses: Misses = {}
         errors = RowErrors.none()
         for place, document in documents:
             try:
-                misses[place] = self.miss(document)
+                if (miss := self.miss(document)) is not None:
+                    misses[place] = miss
             except Exception as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(place, error)
-        return errors
+        return table, misses, errors
 
-    def _measured(
-        self, documents: Iterable[tuple[int, Document]], rows: int
-    ) -> tuple[dict[str, list[float | None]], RowErrors]:
-        columns: dict[str, list[float | None]] = {name: [None] * rows for name in self.measures()}
+    def annotated(self, table: pa.Table, documents: PlacedDocuments) -> tuple[pa.Table, Misses, RowErrors]:
+        """The table with the measures, no row that is dropped, and the rows that failed."""
+        columns: dict[str, list[float | None]] = {name: [None] * len(table) for name in self.measures()}
         errors = RowErrors.none()
         for place, document in documents:
             try:
@@ -199,17 +200,23 @@ class RuleFilter(TextOperator):
                     column[place] = value
             except Exception as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(place, error)
-        return columns, errors
+        for name, column in columns.items():
+            table = _with_column(table, name, column)
+        return table, {}, errors
 
 
-def _split(table: pa.Table, misses: list[Miss | None], errors: RowErrors) -> Outcome:
-    """Kept, rejected and failed rows; the rejected ones with value and threshold beside the reason."""
-    reasons = pa.array([None if miss is None else miss.reason for miss in misses], pa.large_string())
-    outcome = split_by_reason(table, reasons, errors)
+def _split(table: pa.Table, result: pa.Table, misses: Misses, errors: RowErrors) -> Outcome:
+    """Kept rows of the result; rejected ones of the table with reason, value and threshold, failed ones."""
+    reasons: list[str | None] = [None] * len(table)
+    for place, miss in misses.items():
+        reasons[place] = miss.reason
+    column = pa.array(reasons, pa.large_string())
+    outcome = split_by_reason(table, column, errors)
+    if result is not table:
+        outcome = outcome._replace(kept=split_by_reason(result, column, errors).kept)
     if outcome.rejected is None:
         return outcome
-    failed = set(errors.positions)
-    told = [miss for place, miss in enumerate(misses) if miss is not None and place not in failed]
+    told = [misses[place] for place in sorted(misses.keys() - set(errors.positions))]
     rejected = _with_column(outcome.rejected, REJECT_VALUE, [miss.value for miss in told])
     rejected = _with_column(rejected, REJECT_THRESHOLD, [miss.threshold for miss in told])
     return outcome._replace(rejected=rejected)

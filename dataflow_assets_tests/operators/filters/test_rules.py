@@ -5,9 +5,10 @@ import pytest
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.operators.filters.rules import RuleFilter
+from dataflow_assets.operators.llm.language import language_of
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import operators
-from dataflow_assets_tests.operators.sample_tables import applied, ids, table, typed_table
+from dataflow_assets_tests.operators.sample_tables import applied, case_rows, ids, table, typed_table
 
 GOOD = "The cat sat on the mat, and the dog that had to be in the house was with the cat of the house. " * 3
 CHINESE = "我们在北京的大学里学习，老师是中国人，他和学生们在一起。" * 5
@@ -54,18 +55,22 @@ def test_annotate_drops_nothing_and_adds_each_measure_once():
 RULE_FILTERS = {name: cls for name, cls in operators().items() if issubclass(cls, RuleFilter) and cls.rules}
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", "auto"])
 @pytest.mark.parametrize("cls", RULE_FILTERS.values(), ids=list(RULE_FILTERS))
 def test_filter_by_on_the_measures_gives_the_verdicts_of_the_filter(cls: type[Operator], language: str):
     filter_, annotate = build_operator(cls.name, {"language": language}), {"mode": "annotate"}
     assert isinstance(filter_, RuleFilter)
-    rows = typed_table("string", [*TEXTS, *(text * 4 for text in TEXTS), "a\nb\n\nc", "…\n" * 30])
+    texts = [*TEXTS, *(text * 4 for text in TEXTS), "a\nb\n\nc", "…\n" * 30]
+    if language == "auto":
+        texts = [text for text in texts if language_of(text) == "zh"]
+    rows = typed_table("string", texts)
     measured = applied(cls.name, rows, {"language": language, **annotate}).kept
     bounds: dict[str, dict[str, float]] = {}
     for rule, column in zip(filter_.rules, filter_.columns(), strict=True):
-        if (threshold := rule.threshold(filter_.profile(language))) is not None:  # pyright: ignore
+        profile = filter_.profile("en" if language == "en" else "zh")
+        if (threshold := rule.threshold(profile)) is not None:
             bounds.setdefault(column, {})["min" if rule.min else "max"] = threshold
-    kept = ids(applied("filter_by", measured, {"rules": bounds}).kept)
+    kept = ids(applied("filter_by", measured, {"rules": bounds}).kept) if bounds else ids(measured)
     assert kept == ids(filter_.apply(rows).kept)
 
 
@@ -104,3 +109,13 @@ def test_a_row_without_text_is_failed_kept_or_rejected(
         rejected,
         failed,
     )
+
+
+def test_chinese_and_japanese_prose_stays_and_a_menu_goes_with_rule_and_value():
+    rows = case_rows("35_quality_filters_on_cjk")
+    texts = table(id=[row["id"] for row in rows], text=[row["text"] for row in rows])
+    outcome = applied("filter_fineweb", texts, {"max_duplicate_line_chars": "off", "max_short_lines": "off"})
+    assert outcome.kept["id"].to_pylist() == [1, 2, 4]
+    assert outcome.rejected is not None
+    told = outcome.rejected.select(["id", "reject_reason", "reject_value", "reject_threshold"]).to_pylist()
+    assert [tuple(row.values()) for row in told] == [(3, "line_punct_ratio", 0.0, 0.106)]
