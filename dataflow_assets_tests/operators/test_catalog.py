@@ -30,7 +30,7 @@ COLUMNS: dict[str, Schema] = {
     "sql": {"domain": "string", "score": "float64"},
     **{name: {"n": "int64", "give": "json"} for name in FUNCTIONS},
 }
-FILES: dict[str, dict[str, str]] = {}
+FILES = {"decontaminate": {"benchmarks/gsm8k.jsonl": '{"question": "How many sheep?"}\n'}}
 
 VALUES: dict[ColumnType, list] = {
     "string": ["One sentence. 还有一句。", "", "<b>a</b> https://b.c 12", None],
@@ -43,6 +43,7 @@ VALUES: dict[ColumnType, list] = {
 def steps_of(cls: type[Operator], folder: Path) -> list[Operator]:
     """The operators of the steps of the example; files that it names are in `folder`."""
     for name, text in FILES.get(cls.name, {}).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     built = []
     for step in yaml.safe_load(described(cls).example):

@@ -80,7 +80,7 @@ class RedactParties(TextMapper):
 
 def shipped_roles() -> list[str]:
     """The roles of the package's list."""
-    text = (files("dataflow_assets.operators.refiners") / "lists" / "party_roles_zh.txt").read_text("utf-8")
+    text = (files("dataflow_assets.operators.refiners") / "data" / "party_roles_zh.txt").read_text("utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
