@@ -1,7 +1,6 @@
 """Filters texts with numbers of Chinese identity cards, and texts about such documents."""
 
 import re
-from datetime import date
 from functools import cache
 
 from pydantic import Field
@@ -9,22 +8,11 @@ from pydantic import Field
 from dataflow_assets.operators.filters.profile import Profile
 from dataflow_assets.operators.filters.rules import Rule, RuleFilter, RuleParams, Threshold, threshold_field
 from dataflow_assets.operators.registry import register
+from dataflow_assets.text.check_digits import is_id_card
 from dataflow_assets.text.document import Document
 
 # `\b` does not fire between a Chinese character and a digit.
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])([1-9][0-9]{5})([0-9]{8})([0-9]{3})([0-9Xx])(?![0-9A-Za-z])")
-_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-_CHECK_DIGITS = "10X98765432"
-
-
-def is_id_card(number: str) -> bool:
-    """Whether 18 characters hold a date of birth and the check digit of GB 11643 (ISO 7064 MOD 11-2)."""
-    try:
-        date(int(number[6:10]), int(number[10:12]), int(number[12:14]))
-    except ValueError:
-        return False
-    total = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, number[:17], strict=True))
-    return _CHECK_DIGITS[total % 11] == number[17].upper()
 
 
 def _numbers(document: Document, profile: Profile) -> float:
@@ -56,8 +44,8 @@ class FilterIdCard(RuleFilter):
 
     Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string);
     `mode: annotate` drops none and adds `id_card_numbers` and `id_card_terms` (float64). A number has 17
-    digits and a digit or X, is no part of a longer number or Latin word, and has a real date of birth and the
-    right check digit (GB 11643). Bounds: at most 0 numbers and 2 terms in both languages. Rejected rows have
+    digits and a digit or X, is no part of a longer number or Latin word, and has a known region, a real date of
+    birth and the right check digit (GB 11643). Bounds: at most 0 numbers and 2 terms in both languages. Rejected rows have
     the reason `id_card_numbers` or `id_card_terms`. Raises nothing on text. `redact_pii` masks numbers
     instead. Source: open-dataflow's IDCardFilter counts terms (also in `did not`) from 3 on, not numbers.
 

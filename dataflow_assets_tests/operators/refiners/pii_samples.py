@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from dataflow_assets.operators.refiners.pii.checksums import id_card_check_digit, luhn_check_digit
+from dataflow_assets.text.check_digits import id_card_check_digit, luhn_check_digit
 
 SAMPLES_PER_KIND = 240
 _FRAMES = (

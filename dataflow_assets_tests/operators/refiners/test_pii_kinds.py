@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.refiners.pii.checksums import is_id_card, is_luhn
 from dataflow_assets.operators.refiners.pii.kinds import DETECTORS
 from dataflow_assets.operators.refiners.redact import RedactPii
+from dataflow_assets.text.check_digits import is_id_card, is_luhn
 from dataflow_assets_tests.operators.refiners import pii_measures, pii_samples
 from dataflow_assets_tests.operators.sample_tables import CASES, case_rows, edited
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from dataflow_assets.operators.refiners.pii.checksums import is_id_card, is_luhn
+from dataflow_assets.text.check_digits import is_id_card, is_luhn
 
 PatternKind = Literal[
     "email", "ipv6", "ipv4", "id_card", "bank_card", "phone", "mobile", "passport", "licence_plate"
