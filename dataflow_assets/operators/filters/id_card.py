@@ -44,10 +44,11 @@ class FilterIdCard(RuleFilter):
 
     Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string);
     `mode: annotate` drops none and adds `id_card_numbers` and `id_card_terms` (float64). A number has 17
-    digits and a digit or X, is no part of a longer number or Latin word, and has a known region, a real date of
-    birth and the right check digit (GB 11643). Bounds: at most 0 numbers and 2 terms in both languages. Rejected rows have
-    the reason `id_card_numbers` or `id_card_terms`. Raises nothing on text. `redact_pii` masks numbers
-    instead. Source: open-dataflow's IDCardFilter counts terms (also in `did not`) from 3 on, not numbers.
+    digits and a digit or X, is no part of a longer number or Latin word, and has a known region, a real
+    date of birth and the right check digit (GB 11643). Bounds: at most 0 numbers and 2 terms in both
+    languages. Rejected rows have the reason `id_card_numbers` or `id_card_terms`. Raises nothing on text.
+    `redact_pii` masks numbers instead. Source: open-dataflow's IDCardFilter counts terms (also in
+    `did not`) from 3 on, not numbers.
 
     Example:
         - {name: no_id_cards, type: filter_id_card, params: {max_terms: "off"}}
