@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dataflow_assets.batch import table_of
 from dataflow_assets.operators import RowOperator, build_operator
-from dataflow_assets.operators.llm.language import Language
+from dataflow_assets.text.language import Language
 from dataflow_assets.text.words import words_of
 
 _CHAIN = ("filter_gopher_repetition", "filter_gopher_quality", "filter_fineweb")

@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Iterable
 
-from dataflow_assets.operators.sentences import sentence_spans
 from dataflow_assets.serving.calls import Call
 from dataflow_assets.serving.scripted_json import value_for
+from dataflow_assets.text.sentences import sentence_spans
 
 _SENTENCES = 3
 _IN_SHORT = ("In short: ", "简而言之：")

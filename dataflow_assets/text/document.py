@@ -5,9 +5,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar, cast
 
-from dataflow_assets.operators.llm.language import Language, han_share, language_of
-from dataflow_assets.operators.sentences import sentence_spans
+from dataflow_assets.text.language import Language, han_share, language_of
 from dataflow_assets.text.ngrams import Ngrams
+from dataflow_assets.text.sentences import sentence_spans
 from dataflow_assets.text.words import Words, fewest_words, words_of
 
 _LINE_BREAKS = re.compile(r"\n+")

@@ -10,9 +10,9 @@ import numpy as np
 import xxhash
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.llm.language import Language
 from dataflow_assets.text.chinese import chinese_runs, cut_chinese
 from dataflow_assets.text.english import english_tokenizer
+from dataflow_assets.text.language import Language
 from dataflow_assets.text.vocabulary import Vocabulary
 
 _PACKAGES: dict[Language, tuple[str, ...]] = {"en": (), "zh": ("jieba", "rjieba")}

@@ -19,9 +19,9 @@ from dataflow_assets.operators.deduplication.benchmark_files import (
 from dataflow_assets.operators.deduplication.shingles import Shingles, shingles
 from dataflow_assets.operators.deduplication.simplified_text import simplified
 from dataflow_assets.operators.deduplication.verdicts import apply_verdict, refuse_columns
-from dataflow_assets.operators.llm.language import language_of
 from dataflow_assets.operators.operator import ColumnParams, Outcome, TextOperator
 from dataflow_assets.operators.registry import register
+from dataflow_assets.text.language import language_of
 
 BENCHMARK, NGRAM = "benchmark", "ngram"
 

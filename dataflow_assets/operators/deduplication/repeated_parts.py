@@ -22,7 +22,7 @@ from dataflow_assets.operators.operator import (
     split_by_reason,
 )
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.sentences import sentence_spans
+from dataflow_assets.text.sentences import sentence_spans
 
 _HASH, _PLACE = "hash", "place"
 _COMPARED = 1 << 18

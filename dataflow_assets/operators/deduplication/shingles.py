@@ -9,7 +9,7 @@ import numpy as np
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.deduplication.simplified_text import chunks, simplified
-from dataflow_assets.operators.llm.language import language_of
+from dataflow_assets.text.language import language_of
 
 Unit = Literal["words", "characters"]
 _BASE = np.uint64(0x9E3779B97F4A7C15)

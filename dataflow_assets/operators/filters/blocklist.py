@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, model_valida
 
 from dataflow_assets.operators.filters.listed_words import ListedWords, folded, read_lists
 from dataflow_assets.operators.filters.rules import Measure, Miss, RuleFilter, RuleParams
-from dataflow_assets.operators.llm.language import LANGUAGES, Language
 from dataflow_assets.operators.registry import register
 from dataflow_assets.optional_packages import require
 from dataflow_assets.text.document import Document
+from dataflow_assets.text.language import LANGUAGES, Language
 
 
 class _BlocklistParams(RuleParams):

@@ -6,9 +6,9 @@ import pyarrow as pa
 from pydantic import BaseModel, Field, field_validator
 
 from dataflow_assets.batch import Schema, arrow_field
-from dataflow_assets.operators.language_identification import check_installed, check_known, identify
 from dataflow_assets.operators.operator import ColumnParams, Outcome, TextFilter, split_by_reason
 from dataflow_assets.operators.registry import register
+from dataflow_assets.text.language_identification import check_installed, check_known, identify
 
 _COLUMNS: Schema = {"language": "string", "language_score": "float64"}
 _MIN_SCORE = 0.65

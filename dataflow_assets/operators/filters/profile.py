@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pydantic import RootModel
 
-from dataflow_assets.operators.llm.language import Language
 from dataflow_assets.serving.yaml_file import read_yaml
+from dataflow_assets.text.language import Language
 
 Setting = float | tuple[str, ...] | None
 _FOLDER = Path(__file__).parent / "profiles"

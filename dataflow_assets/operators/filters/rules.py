@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 from dataflow_assets.batch import Schema, arrow_field
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.filters.profile import Profile, profile_of
-from dataflow_assets.operators.llm.language import LANGUAGES, Language
 from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextOperator, split_by_reason
 from dataflow_assets.text.document import Document
+from dataflow_assets.text.language import LANGUAGES, Language
 from dataflow_assets.text.words import check_installed
 
 REJECT_VALUE = "reject_value"

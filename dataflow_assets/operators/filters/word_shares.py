@@ -12,9 +12,9 @@ from dataflow_assets.operators.filters.single_rule import (
     at_most,
     share,
 )
-from dataflow_assets.operators.llm.language import is_written_in
 from dataflow_assets.operators.registry import register
 from dataflow_assets.text.document import Document
+from dataflow_assets.text.language import is_written_in
 
 _AROUND_WORDS = "\"'“”‘’.,;:!?()[]{}<>…*_"
 

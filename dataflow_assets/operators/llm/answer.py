@@ -6,13 +6,13 @@ from pydantic import Field
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.operators.llm.conversation_input import ConversationOperator, ConversationParams
-from dataflow_assets.operators.llm.language import Language
 from dataflow_assets.operators.llm.operator import Ask, Done
 from dataflow_assets.operators.llm.prompt_params import GatedParams
 from dataflow_assets.operators.llm.prompted import GatedOperator
 from dataflow_assets.operators.llm.shipped import prompt_template
 from dataflow_assets.operators.llm.template import Template
 from dataflow_assets.operators.registry import register
+from dataflow_assets.text.language import Language
 
 _WITH_INPUT = "answer.with_input"
 

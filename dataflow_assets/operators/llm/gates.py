@@ -13,13 +13,13 @@ import regex
 from pydantic import Field, field_validator, model_validator
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.language_identification import check_installed, check_known
-from dataflow_assets.operators.llm.language import LANGUAGES, is_written_in, language_of, width
 from dataflow_assets.operators.llm.shipped import refusal_phrases
 from dataflow_assets.operators.operator import Params
 from dataflow_assets.operators.registry import import_object
 from dataflow_assets.serving.calls import CallFailed
 from dataflow_assets.serving.structured import parsed
+from dataflow_assets.text.language import LANGUAGES, is_written_in, language_of, width
+from dataflow_assets.text.language_identification import check_installed, check_known
 
 GateFunction = Callable[[str, Mapping[str, object]], str | None]
 LEAK_WIDTH = 40

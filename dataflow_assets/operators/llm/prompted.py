@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from dataflow_assets.batch import Schema, json_text
 from dataflow_assets.operators.llm.gates import GateParams, Gates
-from dataflow_assets.operators.llm.language import LANGUAGES, Language, language_of
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.llm.prompt_params import GatedParams, PromptParams, StructuredParams
 from dataflow_assets.operators.llm.shipped import prompt_template, prompt_text
@@ -14,6 +13,7 @@ from dataflow_assets.operators.llm.template import Template, written_text_of
 from dataflow_assets.operators.llm.thinking import without_thinking
 from dataflow_assets.serving.calls import Answer, Call, Message
 from dataflow_assets.serving.structured import parsed, schema_instruction, schema_prompt, validated
+from dataflow_assets.text.language import LANGUAGES, Language, language_of
 
 _CUE = "JSON:"
 

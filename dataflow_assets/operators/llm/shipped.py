@@ -3,8 +3,8 @@
 from functools import cache
 from importlib.resources import files
 
-from dataflow_assets.operators.llm.language import Language
 from dataflow_assets.operators.llm.template import Template
+from dataflow_assets.text.language import Language
 
 _PACKAGE = "dataflow_assets.operators.llm"
 

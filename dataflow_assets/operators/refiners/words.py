@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, Field
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.llm.language import language_of
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.data_files import data_lines, data_table
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.text.language import language_of
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _WORD_AND_SPACES = re.compile(rf"({_WORD.pattern})[ \t]*")

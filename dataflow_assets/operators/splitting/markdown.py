@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import regex
 
-from dataflow_assets.operators.sentences import fence_spans
+from dataflow_assets.text.sentences import fence_spans
 
 # CommonMark, sections 4.2 and 4.3; the text of an underlined heading is one line here.
 _HEADING = regex.compile(

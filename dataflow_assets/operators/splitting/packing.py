@@ -6,14 +6,14 @@ from itertools import accumulate
 
 import regex
 
-from dataflow_assets.operators.sentences import (
+from dataflow_assets.operators.splitting.sizes import Characters, Size
+from dataflow_assets.text.sentences import (
     Span,
     clause_spans,
     grapheme_spans,
     line_spans,
     sentence_spans,
 )
-from dataflow_assets.operators.splitting.sizes import Characters, Size
 
 _TABLE_ROW = regex.compile(r"^[^\S\n]*\|[^\n]*(?:\n|\Z)", regex.MULTILINE)
 

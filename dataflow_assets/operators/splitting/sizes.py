@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
-from dataflow_assets.operators.sentences import Span
+from dataflow_assets.text.sentences import Span
 
 
 class Size(ABC):

@@ -4,7 +4,7 @@ import json
 import re
 from importlib.resources import files
 
-from dataflow_assets.operators.llm.language import language_of
+from dataflow_assets.text.language import language_of
 
 _SAMPLE = files("dataflow_assets.pipelines") / "data" / "text_clean_sample.jsonl"
 

@@ -6,8 +6,8 @@ import pytest
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.language_identification import identify
 from dataflow_assets.operators.operator import TextFilter
+from dataflow_assets.text.language_identification import identify
 from dataflow_assets_tests.operators.sample_tables import applied, ids, table
 
 TEXTS = {

@@ -5,9 +5,9 @@ import pytest
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.operators.filters.rules import RuleFilter
-from dataflow_assets.operators.llm.language import language_of
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import operators
+from dataflow_assets.text.language import language_of
 from dataflow_assets_tests.operators.sample_tables import applied, case_rows, ids, table, typed_table
 
 GOOD = "The cat sat on the mat, and the dog that had to be in the house was with the cat of the house. " * 3

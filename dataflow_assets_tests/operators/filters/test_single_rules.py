@@ -13,8 +13,8 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.operators.filters.profile import profile_of
 from dataflow_assets.operators.filters.rules import RuleFilter
-from dataflow_assets.operators.llm.language import LANGUAGES, han_share
 from dataflow_assets.operators.registry import operators
+from dataflow_assets.text.language import LANGUAGES, han_share
 from dataflow_assets_tests.operators.filters.rule_documents import english_documents
 from dataflow_assets_tests.operators.sample_tables import applied, case_rows, ids, table
 from dataflow_assets_tests.operators.test_any_text import ODD_TEXTS

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from dataflow_assets.operators.llm.language import Language
+from dataflow_assets.text.language import Language
 from dataflow_assets_tests.operators.filters.verdict_documents import FOLDER, documents
 from dataflow_assets_tests.operators.sample_tables import applied, table
 

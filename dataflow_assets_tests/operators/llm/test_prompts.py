@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.llm import shipped
-from dataflow_assets.operators.llm.language import LANGUAGES, language_of
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.llm.prompted import PromptedOperator
 from dataflow_assets.operators.llm.shipped import prompt_template, prompt_text
 from dataflow_assets.operators.registry import build_operator, operators
+from dataflow_assets.text.language import LANGUAGES, language_of
 from dataflow_assets_tests.operators.llm.asking import built, done, error_class, user
 
 FOLDER = Path(shipped.__file__).parent / "prompts"

@@ -7,10 +7,10 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow_assets.operators.sentences import sentence_spans
 from dataflow_assets.operators.splitting.packing import chunk_spans
 from dataflow_assets.operators.splitting.sizes import Characters, Sentences, Tokens
 from dataflow_assets.operators.splitting.tokenizer import TokenizerFile, encoder
+from dataflow_assets.text.sentences import sentence_spans
 
 PARTS = st.sampled_from(
     [

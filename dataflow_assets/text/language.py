@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from dataflow_assets.operators.language_identification import identify
+from dataflow_assets.text.language_identification import identify
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
