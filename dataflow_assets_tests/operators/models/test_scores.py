@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dataflow_assets.operators.models.instruction_difficulty import _ALPACA, ScoreIfd
+from dataflow_assets.operators.models.instruction_difficulty import _ALPACA
 from dataflow_assets_tests.operators.models.one_by_one import loaded, perplexity, tokens_of
 from dataflow_assets_tests.operators.models.samples import (
     CHUNKS,
