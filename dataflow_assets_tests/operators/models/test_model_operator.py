@@ -164,7 +164,7 @@ def test_it_goes_to_another_process_without_its_model(tiny_gpt2: Path):
 @pytest.mark.slow
 def test_it_runs_in_worker_processes(tiny_gpt2: Path):
     operator, rows = built("score_perplexity", model=str(tiny_gpt2)), table(text=real_texts(8))
-    processes = ProcessEngine(2, 3)
+    processes = ProcessEngine(1, 4)
     try:
         found = processes.run(operator, rows).kept["perplexity"].to_pylist()
     finally:

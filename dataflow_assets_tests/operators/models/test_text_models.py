@@ -147,7 +147,7 @@ def test_a_prompt_without_room_and_one_without_tokens_fail(tiny_gpt2: Path):
 
 @pytest.mark.slow
 def test_a_real_model_answers(smollm2_folder: Path):
-    params = {"model": str(smollm2_folder), "max_new_tokens": 20, "system": "You answer briefly."}
+    params = {"model": str(smollm2_folder), "max_new_tokens": 20}
     rows = table(prompt=["What is the capital of France?", "What is 2 + 2?"])
     alone, both = (by_chunks("generate_local", params, rows, chunk_rows) for chunk_rows in (1, 2))
     assert "Paris" in both["generated"][0].as_py() and alone == both

@@ -61,13 +61,18 @@ def _config(**special: Any) -> Any:
     return GPT2Config(**size, initializer_range=0.3, eos_token_id=0, bos_token_id=0, **special)
 
 
-@pytest.fixture(scope="session")
-def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A GPT-2 of two layers."""
+def write_tiny_gpt2(folder: Path) -> Path:
+    """A GPT-2 of two layers, in this folder."""
     config = _config()
     from transformers import GPT2LMHeadModel
 
-    return _saved(GPT2LMHeadModel(config), tmp_path_factory.mktemp("tiny_gpt2"), model_max_length=POSITIONS)
+    return _saved(GPT2LMHeadModel(config), folder, model_max_length=POSITIONS)
+
+
+@pytest.fixture(scope="session")
+def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 of two layers."""
+    return write_tiny_gpt2(tmp_path_factory.mktemp("tiny_gpt2"))
 
 
 @pytest.fixture(scope="session")
