@@ -24,6 +24,7 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     assert [line.split()[:2] for line in call("list").out.splitlines()[1:]] == [
         ["four", "4"],
         ["reasoning", "4"],
+        ["sft_select", "7"],
         ["sft_synthesis", "5"],
         ["text2qa", "4"],
         ["text_clean", "6"],

@@ -1,5 +1,6 @@
 """What writes texts in this process: `transformers` in planned batches, or vLLM, which plans by itself."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -49,18 +50,19 @@ class VllmGenerator:
     """Generates by vLLM, which batches by itself; `tokens_per_pass` does not matter."""
 
     def __init__(self, params: ModelParams) -> None:
-        from vllm import LLM  # pyright: ignore[reportMissingImports]  not installed where it cannot run
-
-        self._llm: Any = LLM(model=params.source, revision=params.revision, dtype=params.dtype, seed=0)
+        self._vllm = importlib.import_module(
+            "vllm"
+        )  # no extra of ours: it wants a version of torch of its own
+        self._llm: Any = self._vllm.LLM(
+            model=params.source, revision=params.revision, dtype=params.dtype, seed=0
+        )
         self.tokenizer = self._llm.get_tokenizer()
         self.most_tokens = self._llm.llm_engine.model_config.max_model_len
 
     def written(self, rows: Sequence[Prompted]) -> Sequence[Written]:
         """The text of each row, in order."""
-        from vllm import SamplingParams  # pyright: ignore[reportMissingImports]
-
         samplings = [
-            SamplingParams(
+            self._vllm.SamplingParams(
                 max_tokens=row.sampling.max_tokens,
                 temperature=row.sampling.temperature,
                 top_p=row.sampling.top_p,

@@ -18,13 +18,13 @@ _SAMPLE_BYTES = 1 << 16
 _SAMPLES = 16
 
 
-def check_installed(name: str, packages: Sequence[str], extra: str = "models") -> None:
+def check_installed(name: str, packages: Sequence[str], what: str = "'dataflow_assets[models]'") -> None:
     """Raises ConfigError where the operator `name` needs a package that is not installed."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         raise ConfigError(
             f"operator {name!r} needs {' and '.join(missing)}, which is not installed; "
-            f"run `pip install 'dataflow_assets[{extra}]'`"
+            f"run `pip install {what}`"
         )
 
 

@@ -132,11 +132,8 @@ class VectorOperator(DatasetOperator):
         begin = position = 0
         for key, summary in summaries:
             end = begin + summary.num_rows
-            lines: list[tuple[int, str | None, float | None]] = [
-                (place, None, None)
-                for place, vector in enumerate(summary["vector"].to_pylist())
-                if vector is None
-            ]
+            unusable = pc.indices_nonzero(summary["vector"].is_null()).to_pylist()
+            lines: list[tuple[int, str | None, float | None]] = [(place, None, None) for place in unusable]
             while position < len(dropped) and dropped[position].row < end:
                 one = dropped[position]
                 lines.append((one.row - begin, names[one.other], one.similarity))

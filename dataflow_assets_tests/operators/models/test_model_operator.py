@@ -3,8 +3,10 @@
 import importlib.util
 import pickle
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,7 +85,7 @@ def test_without_the_packages_a_run_is_refused_with_what_to_install(
 
 def test_vllm_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(ConfigError, match=r"needs vllm.*dataflow_assets\[vllm\]"):
+    with pytest.raises(ConfigError, match=r"needs vllm.*pip install vllm"):
         built("generate_local", backend="vllm").check_ready()
 
 
@@ -222,3 +224,44 @@ def test_the_model_is_compiled_where_that_is_asked_for(
     folder = tiny_classifier if name == "classify_with_model" else tiny_gpt2
     built(name, model=str(folder), compile=True).apply(table(text=["one two"]))
     assert compiled == [{"dynamic": True}]
+
+
+def test_vllm_gets_tokens_and_the_row_s_own_sampling(tiny_gpt2: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+    monkeypatch.setitem(sys.modules, "vllm", stand_in_for_vllm(tiny_gpt2, asked))
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "vllm" or found(name))
+    params = {"backend": "vllm", "temperature": 0.5, "max_new_tokens": 7, "stop": ["."]}
+    operator = built("generate_local", model=str(tiny_gpt2), **params)
+    kept = operator.apply(table(text=["one two", "three"])).kept
+    assert kept["generated"].to_pylist() == ["text 0", "text 1"]
+    assert kept["generated_finish_reason"].to_pylist() == ["length", "length"]
+    (first, one), (second, two) = asked
+    assert first != second and one["seed"] != two["seed"]
+    assert {**one, "seed": 0} == {**two, "seed": 0}
+    assert (one["max_tokens"], one["temperature"], one["top_k"], one["stop"]) == (7, 0.5, -1, ["."])
+
+
+def stand_in_for_vllm(folder: Path, asked: list[Any]) -> Any:
+    """The part of vLLM that is used; it notes what it is asked, and writes no real text."""
+    from transformers import AutoTokenizer
+
+    class LLM:
+        llm_engine = SimpleNamespace(model_config=SimpleNamespace(max_model_len=64))
+
+        def __init__(self, **how: object) -> None:
+            assert how == {"model": str(folder), "revision": None, "dtype": "float32", "seed": 0}
+
+        def get_tokenizer(self) -> Any:
+            return AutoTokenizer.from_pretrained(folder)
+
+        def generate(self, prompts: Any, samplings: Any, use_tqdm: bool) -> list[Any]:
+            tokens = [prompt["prompt_token_ids"] for prompt in prompts]
+            asked.extend(zip(tokens, samplings, strict=True))
+            answers = [
+                SimpleNamespace(text=f"text {row}", token_ids=[1, 2], finish_reason="length")
+                for row in range(len(tokens))
+            ]
+            return [SimpleNamespace(outputs=[answer]) for answer in answers]
+
+    return SimpleNamespace(LLM=LLM, SamplingParams=dict)

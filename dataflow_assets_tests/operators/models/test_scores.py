@@ -5,7 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dataflow_assets.operators.models.instruction_difficulty import _ALPACA
+from benchmarks.scoring import instructions
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators import build_operator
+from dataflow_assets.operators.models.instruction_difficulty import _ALPACA, ScoreIfd
+from dataflow_assets.operators.models.language_model import LanguageModel
 from dataflow_assets_tests.operators.models.one_by_one import loaded, perplexity, tokens_of
 from dataflow_assets_tests.operators.models.samples import (
     CHUNKS,
@@ -113,18 +117,22 @@ def test_a_text_that_is_too_long_is_cut_and_says_so(tiny_gpt2: Path):
     ],
 )
 def test_a_template_without_its_fields_is_refused(params: dict[str, str], message: str):
-    from dataflow_assets.errors import ConfigError
-    from dataflow_assets.operators import build_operator
-
     with pytest.raises(ConfigError, match=message):
         build_operator("score_ifd", {"model": "m", **params})
 
 
 def test_a_model_with_more_than_an_output_layer_is_scored_by_its_own_logits(tiny_gpt2: Path, monkeypatch):
-    from dataflow_assets.operators.models.language_model import LanguageModel
-
     monkeypatch.setattr(LanguageModel, "_is_body_and_head", lambda self: False)
     rows = instructions_and_answers(8)
     whole = applied("score_ifd", rows, {"model": str(tiny_gpt2)}).kept["ifd"].to_pylist()
     monkeypatch.undo()
     assert whole == near(applied("score_ifd", rows, {"model": str(tiny_gpt2)}).kept["ifd"].to_pylist())
+
+
+def test_rows_share_forward_passes_that_are_full(tiny_gpt2: Path):
+    operator = build_operator("score_ifd", {"model": str(tiny_gpt2), "device": "cpu"})
+    assert isinstance(operator, ScoreIfd)
+    operator.apply(instructions(256))
+    counts = operator.model().passes.counts
+    assert counts.passes <= 2 * 256 / 5
+    assert counts.padded_tokens <= 1.15 * counts.real_tokens
