@@ -46,6 +46,7 @@ class TextEncoder:
         self._pad = self.tokenizer.pad_token_id or 0
         if self.config.pad_token_id is None:
             self.config.pad_token_id = self._pad  # decoders look for the last token by it
+        self.config.use_cache = False  # decoders would keep what only writing needs
         self._model = torch.compile(model, dynamic=True) if params.compile else model
         self._numbers = numbers
 
