@@ -106,6 +106,8 @@ class PipelineWork:
 
     def check_before_run(self) -> None:
         """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
+        for step in self.pipeline.steps:
+            self.pipeline.operator(step).check_ready()
         if not self.source_is_current():
             self.check_source_columns()
 

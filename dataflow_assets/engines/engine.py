@@ -29,17 +29,23 @@ class Engine(Protocol):
 
 
 class InlineEngine:
-    """Runs the operator in the calling thread."""
+    """Runs the operator in the calling thread, and closes it at the end."""
+
+    def __init__(self) -> None:
+        self._operators: set[RowOperator] = set()
 
     def begin(self, stop: StopFlag) -> None:
         """A batch is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's own outcome."""
+        self._operators.add(operator)
         return operator.apply(table)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Frees what the operator holds."""
+        for operator in self._operators:
+            operator.close()
 
 
 def joined_outcomes(outcomes: Iterable[Outcome]) -> Outcome:

@@ -6,6 +6,7 @@ import time
 import pyarrow as pa
 
 from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.engine import InlineEngine
 from dataflow_assets.engines.processes import ProcessEngine
 from dataflow_assets.operators.operator import Outcome, RowOperator
 
@@ -16,6 +17,7 @@ class WhereItPays:
     """Runs inline until a batch has shown that the rest is worth the start of processes."""
 
     def __init__(self, processes: ProcessEngine, batches: int) -> None:
+        self._inline = InlineEngine()
         self._processes = processes
         self._left = batches
         self._lock = threading.Lock()
@@ -29,12 +31,13 @@ class WhereItPays:
         if self._worth_it:
             return self._processes.run(operator, table)
         started = time.thread_time()
-        outcome = operator.apply(table)
+        outcome = self._inline.run(operator, table)
         with self._lock:
             self._left -= 1
             self._worth_it = (time.thread_time() - started) * self._left > _WORTH_PROCESSES_S
         return outcome
 
     def close(self) -> None:
-        """Ends the processes, where there are any."""
+        """Frees what the operator holds; ends the processes, where there are any."""
+        self._inline.close()
         self._processes.close()

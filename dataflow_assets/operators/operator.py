@@ -138,6 +138,12 @@ class Operator(ABC):
         """What decides the result beside name, version and parameters, e.g. a function's source."""
         return {}
 
+    def check_ready(self) -> None:  # noqa: B027  most operators need nothing
+        """Raises ConfigError where something is missing that a run needs: a package, a model."""
+
+    def close(self) -> None:  # noqa: B027  most operators hold nothing
+        """Gives back what the operator holds, such as a model; it is loaded again when it is needed."""
+
     def fingerprint_of_params(self) -> Mapping[str, object]:
         """The parameters as plain JSON values, secrets left out."""
         return {
@@ -207,6 +213,20 @@ class _Texts(NamedTuple):
     errors: RowErrors
 
 
+def unusable_text(column: str, value: object) -> RowError | None:
+    """Why a value that is not null cannot be read as text, or None."""
+    if not isinstance(value, str):
+        return WrongType(f"wrong type: column {column!r} holds {type(value).__name__}, expected text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return WrongType(
+            f"wrong type: column {column!r} holds a lone surrogate at character {error.start}, "
+            "which is no text; `fix_unicode` repairs it"
+        )
+    return None
+
+
 class TextColumnOperator(Operator):
     """An operator on one text column: finds the texts, and the rows that have none."""
 
@@ -235,7 +255,7 @@ class TextColumnOperator(Operator):
         for position, value in enumerate(values_of(table, name)):
             if value is None:
                 nulls.append(position)
-            elif (error := self._unusable(value)) is not None:
+            elif (error := unusable_text(name, value)) is not None:
                 errors.add(position, error)
             else:
                 positions.append(position)
@@ -253,19 +273,6 @@ class TextColumnOperator(Operator):
         for position in nulls:
             errors.add(position, MissingValue(f"missing {name}: the row has no value in column {name!r}"))
         return _Texts(values, positions, [], errors)
-
-    def _unusable(self, value: object) -> RowError | None:
-        name = self._column.column
-        if not isinstance(value, str):
-            return WrongType(f"wrong type: column {name!r} holds {type(value).__name__}, expected text")
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            return WrongType(
-                f"wrong type: column {name!r} holds a lone surrogate at character {error.start}, "
-                "which is no text; `fix_unicode` repairs it"
-            )
-        return None
 
     def with_columns(
         self,

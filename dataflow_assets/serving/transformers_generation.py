@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from dataflow_assets.serving.calls import Answer, Call, CallFailed
 from dataflow_assets.serving.spec import TransformersSpec
 from dataflow_assets.serving.transformers_prompts import Prompts
-from dataflow_assets.serving.transformers_sampling import RowSampler, RowStops, Sampling, samplings_of
+from dataflow_assets.serving.transformers_sampling import Sampling, samplings_of
+from dataflow_assets.serving.transformers_writing import Prompted, Writer, padded
 
 _NO_LIMIT = 1_000_000
 
@@ -53,7 +54,7 @@ class Model:
                 answers.append(Answer(tokens_in=len(found[0].tokens), model=self._spec.model))
             except CallFailed as failure:
                 answers.append(failure)
-        return self._filled(answers, rows, self._written(rows)) if rows else answers
+        return self._filled(answers, rows) if rows else answers
 
     def embedded(self, calls: Sequence[Call]) -> list[Answer | CallFailed]:
         """A vector of length 1 for each call: the mean of the last layer over the tokens."""
@@ -101,34 +102,13 @@ class Model:
             for sampling in samplings_of(call)
         ]
 
-    def _written(self, rows: Sequence[_Row]) -> list[list[int]]:
-        """The tokens that the model writes for each row, without what fills up the batch."""
-        import torch
-        from transformers import LogitsProcessorList, StoppingCriteriaList
-
-        ids, mask = self._padded([row.tokens for row in rows], left=True)
-        samplings = [row.sampling for row in rows]
-        with torch.inference_mode():
-            out = self._generator.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                do_sample=False,
-                max_new_tokens=max(sampling.max_tokens for sampling in samplings),
-                logits_processor=LogitsProcessorList([RowSampler(samplings)]),
-                stopping_criteria=StoppingCriteriaList([RowStops(samplings, ids.shape[1], self._tokenizer)]),
-                pad_token_id=self._pad,
-            )
-        written = out[:, ids.shape[1] :].tolist()
-        return [tokens[: row.sampling.max_tokens] for tokens, row in zip(written, rows, strict=True)]
-
-    def _filled(
-        self, answers: list[Answer | CallFailed], rows: Sequence[_Row], written: Sequence[list[int]]
-    ) -> list[Answer | CallFailed]:
+    def _filled(self, answers: list[Answer | CallFailed], rows: Sequence[_Row]) -> list[Answer | CallFailed]:
         """The answers with the texts of their rows."""
-        for row, tokens in zip(rows, written, strict=True):
+        writer = Writer(self._tokenizer, self._generator, self._spec.device)
+        written = writer.written([Prompted(row.tokens, row.sampling) for row in rows])
+        for row, (text, count, reason) in zip(rows, written, strict=True):
             answer = answers[row.place]
             assert isinstance(answer, Answer)
-            text, count, reason = self._text(tokens, row.sampling)
             answers[row.place] = replace(
                 answer,
                 texts=(*answer.texts, text),
@@ -137,55 +117,16 @@ class Model:
             )
         return answers
 
-    def _text(self, tokens: list[int], sampling: Sampling) -> tuple[str, int, str]:
-        """The text, how many tokens the model wrote for it, and whether it came to an end."""
-        end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
-        kept = tokens[:end]
-        text = self._tokenizer.decode(kept, skip_special_tokens=True)
-        found = [place for stop in sampling.stop if (place := text.find(stop)) >= 0]
-        if found:
-            return text[: min(found)], len(kept), "stop"
-        return text, len(kept) + (end is not None), "length" if end is None else "stop"
-
-    @property
-    def _pad(self) -> int:
-        """The token that fills up the batch; the model never reads it."""
-        pad = self._tokenizer.pad_token_id
-        return next(iter(self._eos), 0) if pad is None else pad
-
-    @property
-    def _eos(self) -> list[int]:
-        """The tokens by which the model ends an answer."""
-        found = self._generator.generation_config.eos_token_id if self._generator is not None else None
-        found = self._tokenizer.eos_token_id if found is None else found
-        return found if isinstance(found, list) else [] if found is None else [found]
-
-    @property
-    def _ends(self) -> set[int]:
-        return {*self._eos, self._pad}
-
     def _vectors(self, prompts: Sequence[list[int]]) -> list[list[float]]:
         import torch
 
-        ids, mask = self._padded(prompts, left=False)
+        pad = self._tokenizer.pad_token_id or 0
+        ids, mask = padded(prompts, pad, self._spec.device, left=False)
         with torch.inference_mode():
             hidden = self._encoder(input_ids=ids, attention_mask=mask).last_hidden_state.float()
             weights = mask.unsqueeze(-1)
             means = (hidden * weights).sum(1) / weights.sum(1)
             return torch.nn.functional.normalize(means, dim=-1).tolist()
-
-    def _padded(self, prompts: Sequence[list[int]], left: bool) -> tuple[Any, Any]:
-        """Token ids and attention mask of equal length, on the device."""
-        import torch
-
-        length = max(map(len, prompts))
-        ids = torch.full((len(prompts), length), self._pad)
-        mask = torch.zeros((len(prompts), length), dtype=torch.long)
-        for row, tokens in enumerate(prompts):
-            place = slice(length - len(tokens), length) if left else slice(len(tokens))
-            ids[row, place] = torch.tensor(tokens)
-            mask[row, place] = 1
-        return ids.to(self._spec.device), mask.to(self._spec.device)
 
 
 def _positions(model: Any) -> int:

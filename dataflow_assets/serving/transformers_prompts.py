@@ -59,4 +59,5 @@ class Prompts:
         """The tokens of a text: `special` adds those at its ends, `split` reads markers as characters."""
         if not text:
             return []
-        return self._tokenizer(text, add_special_tokens=special, split_special_tokens=split)["input_ids"]
+        found = self._tokenizer(text, add_special_tokens=special, split_special_tokens=split, verbose=False)
+        return found["input_ids"]

@@ -1,0 +1,77 @@
+"""What writes texts in this process: `transformers` in planned batches, or vLLM, which plans by itself."""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from dataflow_assets.operators.models.forward_passes import OutOfMemory
+from dataflow_assets.operators.models.loading import (
+    device_of,
+    model_of,
+    most_tokens,
+    passes_of,
+    tokenizer_of,
+)
+from dataflow_assets.operators.models.model_params import ModelParams
+from dataflow_assets.serving.transformers_writing import Prompted, Writer, Written
+
+
+class Generator(Protocol):
+    """Writes a text after each prompt. `most_tokens` is how many prompt and text may have together."""
+
+    tokenizer: Any
+    most_tokens: int
+
+    def written(self, rows: Sequence[Prompted]) -> Sequence[Written | OutOfMemory]:
+        """The text of each row, in order."""
+        ...
+
+
+class TransformersGenerator:
+    """Generates in true batches of rows of like length, within a limit of tokens."""
+
+    def __init__(self, params: ModelParams) -> None:
+        device = device_of(params)
+        self.tokenizer = tokenizer_of(params)
+        model = model_of("AutoModelForCausalLM", params, device)
+        self.most_tokens = most_tokens(model, self.tokenizer)
+        self.passes = passes_of(params, device)
+        self._writer = Writer(self.tokenizer, model, device)
+
+    def written(self, rows: Sequence[Prompted]) -> Sequence[Written | OutOfMemory]:
+        """The text of each row, in order; a row counts with its prompt and the most that it may get."""
+        lengths = [len(row.tokens) + row.sampling.max_tokens for row in rows]
+        return self.passes.run(
+            lengths, lambda together: self._writer.written([rows[place] for place in together])
+        )
+
+
+class VllmGenerator:
+    """Generates by vLLM, which batches by itself; `tokens_per_pass` does not matter."""
+
+    def __init__(self, params: ModelParams) -> None:
+        self._vllm = importlib.import_module(
+            "vllm"
+        )  # no extra of ours: it wants a version of torch of its own
+        self._llm: Any = self._vllm.LLM(
+            model=params.source, revision=params.revision, dtype=params.dtype, seed=0
+        )
+        self.tokenizer = self._llm.get_tokenizer()
+        self.most_tokens = self._llm.llm_engine.model_config.max_model_len
+
+    def written(self, rows: Sequence[Prompted]) -> Sequence[Written]:
+        """The text of each row, in order."""
+        samplings = [
+            self._vllm.SamplingParams(
+                max_tokens=row.sampling.max_tokens,
+                temperature=row.sampling.temperature,
+                top_p=row.sampling.top_p,
+                top_k=row.sampling.top_k or -1,
+                seed=row.sampling.seed,
+                stop=list(row.sampling.stop),
+            )
+            for row in rows
+        ]
+        prompts = [{"prompt_token_ids": row.tokens} for row in rows]
+        answers = [one.outputs[0] for one in self._llm.generate(prompts, samplings, use_tqdm=False)]
+        return [Written(one.text, len(one.token_ids), one.finish_reason or "length") for one in answers]

@@ -1,0 +1,92 @@
+"""Lets a loaded `transformers` model write: prompts of one batch to texts, each in its own way."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dataflow_assets.serving.transformers_sampling import RowSampler, RowStops, Sampling
+
+
+class Prompted(NamedTuple):
+    """A text to be written: after which tokens, and how."""
+
+    tokens: list[int]
+    sampling: Sampling
+
+
+class Written(NamedTuple):
+    """What was written: its text, how many tokens it took, and whether it came to its end (`stop`)."""
+
+    text: str
+    tokens: int
+    finish_reason: str
+
+
+class Writer:
+    """Writes with this model on this device; used by one thread."""
+
+    def __init__(self, tokenizer: Any, model: Any, device: str) -> None:
+        self._tokenizer = tokenizer
+        self._model = model
+        self._device = device
+
+    def written(self, rows: Sequence[Prompted]) -> list[Written]:
+        """The text of each row, made in one batch."""
+        import torch
+        from transformers import LogitsProcessorList, StoppingCriteriaList
+
+        samplings = [row.sampling for row in rows]
+        ids, mask = padded([row.tokens for row in rows], self._pad, self._device, left=True)
+        with torch.inference_mode():
+            out = self._model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                do_sample=False,
+                max_new_tokens=max(sampling.max_tokens for sampling in samplings),
+                logits_processor=LogitsProcessorList([RowSampler(samplings)]),
+                stopping_criteria=StoppingCriteriaList([RowStops(samplings, ids.shape[1], self._tokenizer)]),
+                pad_token_id=self._pad,
+            )
+        return [
+            self._written(tokens[: sampling.max_tokens], sampling)
+            for tokens, sampling in zip(out[:, ids.shape[1] :].tolist(), samplings, strict=True)
+        ]
+
+    def _written(self, tokens: list[int], sampling: Sampling) -> Written:
+        end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
+        kept = tokens[:end]
+        text = self._tokenizer.decode(kept, skip_special_tokens=True)
+        found = [place for stop in sampling.stop if (place := text.find(stop)) >= 0]
+        if found:
+            return Written(text[: min(found)], len(kept), "stop")
+        return Written(text, len(kept) + (end is not None), "length" if end is None else "stop")
+
+    @property
+    def _pad(self) -> int:
+        """The token that fills up the batch; the model never reads it."""
+        pad = self._tokenizer.pad_token_id
+        return next(iter(self._eos), 0) if pad is None else pad
+
+    @property
+    def _eos(self) -> list[int]:
+        """The tokens by which the model ends an answer."""
+        found = self._model.generation_config.eos_token_id
+        found = self._tokenizer.eos_token_id if found is None else found
+        return found if isinstance(found, list) else [] if found is None else [found]
+
+    @property
+    def _ends(self) -> set[int]:
+        return {*self._eos, self._pad}
+
+
+def padded(sequences: Sequence[Sequence[int]], pad: int, device: str, left: bool) -> tuple[Any, Any]:
+    """Token ids and attention mask of equal length, on the device."""
+    import torch
+
+    length = max(map(len, sequences))
+    ids = torch.full((len(sequences), length), pad)
+    mask = torch.zeros((len(sequences), length), dtype=torch.long)
+    for row, tokens in enumerate(sequences):
+        place = slice(length - len(tokens), length) if left else slice(len(tokens))
+        ids[row, place] = torch.tensor(tokens)
+        mask[row, place] = 1
+    return ids.to(device), mask.to(device)
