@@ -20,7 +20,7 @@ from dataflow_assets.operators.registry import build_operator, operators
 PACKAGE = "dataflow_assets.operators."
 OTHER = "other"
 _EXAMPLE = "Example:\n"
-_ORDER = ("filters", "refiners", "deduplication", "splitting", "conversion", "tables", "llm")
+_ORDER = ("filters", "refiners", "deduplication", "splitting", "conversion", "tables", "models", "llm")
 _BOUNDS = {
     "ge": "{} or more",
     "gt": "more than {}",

@@ -25,7 +25,7 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
         ["four", "4"],
         ["pdf_to_chunks", "6"],
         ["reasoning", "4"],
-        ["sft_select", "7"],
+        ["sft_select", "8"],
         ["sft_synthesis", "5"],
         ["text2qa", "4"],
         ["text_clean", "6"],

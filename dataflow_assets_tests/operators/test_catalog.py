@@ -13,6 +13,7 @@ from dataflow_assets.engines.engine import check_law
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import DatasetOperator, Operator, RowOperator, build_operator
 from dataflow_assets.operators.catalog import by_kind, described, kind_of
+from dataflow_assets.operators.models.model_operator import ModelOperator
 from dataflow_assets.operators.registry import operators
 from dataflow_assets.operators_page import page
 
@@ -93,6 +94,8 @@ def test_the_example_runs(cls: type[Operator], tmp_path: Path):
             summaries = [("b", rows if operator.regroups else operator.summarize(rows))]
             [(key, verdict)] = operator.decide(summaries)
             check_law(operator, rows, operator.apply_verdict(rows, verdict), key)
+        elif isinstance(operator, ModelOperator):
+            assert operator.output_schema(schema_of(rows))  # its model is on a hub: the tests have small ones
         elif isinstance(operator, RowOperator):
             check_law(operator, rows, operator.apply(rows), "b")
 
