@@ -1,6 +1,7 @@
-"""Packages that only some steps need: asked for when such a step is loaded, with the command that helps."""
+"""Packages that only some steps need: asked for before such a step runs, with the command that helps."""
 
 import importlib.util
+from importlib.metadata import PackageNotFoundError, version
 
 from dataflow_assets.errors import ConfigError
 
@@ -12,3 +13,11 @@ def require(package: str, extra: str, asker: str) -> None:
             f"{asker} needs the package {package}, which is not installed; "
             f"run `pip install 'dataflow_assets[{extra}]'`"
         )
+
+
+def version_of(package: str) -> str | None:
+    """The version of a package, for fingerprints; None where it is missing."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -106,8 +106,14 @@ class PipelineWork:
 
     def check_before_run(self) -> None:
         """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
+        missing: list[str] = []
         for step in self.pipeline.steps:
-            self.pipeline.operator(step).check_ready()
+            try:
+                self.pipeline.operator(step).check_ready()
+            except ConfigError as error:
+                missing.append(f"step {step.name!r}: {error}")
+        if missing:
+            raise ConfigError("\n".join(missing))
         if not self.source_is_current():
             self.check_source_columns()
 

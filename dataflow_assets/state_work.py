@@ -105,6 +105,7 @@ class StateWork:
         started = time.time()
         inputs = self.work.input.hashes(key, handed)
         table = self.work.input.read(key, handed).table
+        self.operator.check_ready()
         summary = self.operator.summarize(table)
         return Work(Outcome(summary), origin_of(self.operator, fingerprint, table.num_rows, inputs, started))
 

@@ -165,7 +165,11 @@ class StepWork:
     def outcome(
         self, engine: Engine | CallEngine, key: str, table: pa.Table
     ) -> tuple[Outcome, dict[str, float]]:
-        """What became of these rows of a batch, and what calls to models took. Raises ConservationError."""
+        """What became of these rows of a batch, and what calls to models took.
+
+        Raises ConfigError where a package is missing, ConservationError.
+        """
+        self.operator.check_ready()
         outcome, usage = self._outcome(engine, key, table)
         check_law(self.operator, table, outcome, f"step {self.name!r}, batch {key!r}")
         return without_unfit_numbers(table, outcome, self.folder.format), usage

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from dataflow_assets.batch import Schema, arrow_field, column_type, values_of
 from dataflow_assets.errors import MissingValue, RowError, WrongType
 from dataflow_assets.operators.selected_texts import one_chunk
+from dataflow_assets.optional_packages import require
 
 REJECT_REASON = "reject_reason"
 FAILED_COLUMNS: Schema = {"error_class": "string", "error_message": "string", "attempts": "int64"}
@@ -138,8 +139,18 @@ class Operator(ABC):
         """What decides the result beside name, version and parameters, e.g. a function's source."""
         return {}
 
-    def check_ready(self) -> None:  # noqa: B027  most operators need nothing
-        """Raises ConfigError where something is missing that a run needs: a package, a model."""
+    def needed_packages(self) -> Mapping[str, str]:
+        """The packages beyond the core that a run needs, each with the extra that brings it."""
+        return {}
+
+    def check_ready(self) -> None:
+        """Raises ConfigError where something is missing that a run needs: a package, a model.
+
+        Asked before a run, not when the operator is built: a pipeline that cannot run here can be
+        listed and shown all the same.
+        """
+        for package, extra in self.needed_packages().items():
+            require(package, extra, f"operator {self.name!r}")
 
     def close(self) -> None:  # noqa: B027  most operators hold nothing
         """Gives back what the operator holds, such as a model; it is loaded again when it is needed."""

@@ -1,6 +1,5 @@
 """The words of a text: spaCy's in English, jieba's in Chinese, as datatrove has them."""
 
-import importlib.util
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -9,7 +8,6 @@ from threading import Lock
 import numpy as np
 import xxhash
 
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.text.chinese import chinese_runs, cut_chinese
 from dataflow_assets.text.english import english_tokenizer
 from dataflow_assets.text.language import Language
@@ -75,15 +73,9 @@ class Words:
         return len(known.intersection(self.numbers.tolist()))
 
 
-def check_installed(languages: Iterable[Language]) -> None:
-    """Raises ConfigError where a package that finds the words of these languages is missing."""
-    for language in languages:
-        for package in _PACKAGES[language]:
-            if importlib.util.find_spec(package) is None:
-                raise ConfigError(
-                    f"the words of {language!r} texts need the package {package}, which is not installed; "
-                    "run `pip install 'dataflow_assets[text]'`, or give `language: en`"
-                )
+def packages_for(languages: Iterable[Language]) -> dict[str, str]:
+    """The packages that find the words of these languages, each with the extra that brings it."""
+    return {package: "text" for language in languages for package in _PACKAGES[language]}
 
 
 class _Kept:

@@ -29,6 +29,8 @@ def band_keys(shingles: Shingles, bands: int, rows: int, seed: int) -> np.ndarra
 
 def algorithm() -> str:
     """The version of the hash functions: signatures of two versions cannot be compared."""
-    from rensa import RMinHash  # pyright: ignore[reportAttributeAccessIssue]  made in Rust, has no types
-
+    try:
+        from rensa import RMinHash  # pyright: ignore[reportAttributeAccessIssue]  made in Rust, has no types
+    except ModuleNotFoundError:
+        return "rensa is missing"
     return f"rensa {RMinHash.ALGORITHM_VERSION}"

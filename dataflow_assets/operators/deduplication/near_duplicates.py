@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import xxhash
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from dataflow_assets.operators.deduplication.buckets import KeptRows, shared_buckets
 from dataflow_assets.operators.deduplication.minhash import algorithm, band_keys
 from dataflow_assets.operators.deduplication.scratch_texts import ScratchTexts
 from dataflow_assets.operators.deduplication.shingles import (
     Unit,
-    check_packages,
+    packages_for,
     shingles,
     units_texts,
 )
@@ -81,9 +81,9 @@ class DropNearDuplicates(TextDuplicatesOperator):
     params: _NearDuplicatesParams
     rejects_for = "near_duplicate"
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        check_packages("rensa", *(["rjieba"] if self.params.unit == "words" else []))
+    def needed_packages(self) -> Mapping[str, str]:
+        """What makes signatures, and cuts Chinese into words."""
+        return {"rensa": "dedup", **packages_for(self.params.unit)}
 
     def identity(self) -> Mapping[str, object]:
         """The version of the hash functions."""

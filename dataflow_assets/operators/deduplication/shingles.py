@@ -1,13 +1,11 @@
 """The shingles of texts: 64-bit hashes of all runs of `n` words or characters."""
 
-import importlib.util
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.deduplication.simplified_text import chunks, simplified
 from dataflow_assets.text.language import language_of
 
@@ -25,13 +23,9 @@ class Shingles(NamedTuple):
     ends: np.ndarray
 
 
-def check_packages(*packages: str) -> None:
-    """Raises ConfigError with the command that installs them where one of these packages is missing."""
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
-        raise ConfigError(
-            f"near-duplicates need the package {missing[0]}; run `pip install 'dataflow_assets[dedup]'`"
-        )
+def packages_for(unit: Unit) -> dict[str, str]:
+    """What cuts Chinese into words, where words are the units; with the extra that brings it."""
+    return {"rjieba": "dedup"} if unit == "words" else {}
 
 
 def units_texts(texts: Sequence[str], unit: Unit) -> list[str]:

@@ -1,16 +1,17 @@
 """Drops rows whose text has nearly the SimHash of an earlier one."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import xxhash
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from dataflow_assets.operators.deduplication.shingles import (
     Shingles,
     Unit,
-    check_packages,
+    packages_for,
     shingles,
     units_texts,
 )
@@ -62,10 +63,9 @@ class DropSimHashDuplicates(TextDuplicatesOperator):
     params: _SimHashParams
     rejects_for = "simhash_duplicate"
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        if self.params.unit == "words":
-            check_packages("rjieba")
+    def needed_packages(self) -> Mapping[str, str]:
+        """What cuts Chinese into words."""
+        return packages_for(self.params.unit)
 
     def fingerprints(self, texts: list[str]) -> pa.Table:
         """The SimHash of each text; that of a short one is its hash."""

@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from dataflow_assets.operators.filters.listed_words import ListedWords, folded, read_lists
 from dataflow_assets.operators.filters.rules import Measure, Miss, RuleFilter, RuleParams
 from dataflow_assets.operators.registry import register
-from dataflow_assets.optional_packages import require
 from dataflow_assets.text.document import Document
 from dataflow_assets.text.language import LANGUAGES, Language
 
@@ -69,9 +68,9 @@ class FilterBlocklist(RuleFilter):
     Params = _BlocklistParams
     params: _BlocklistParams
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        require("ahocorasick", "text", f"operator {self.name!r}")
-        super().__init__(params)
+    def needed_packages(self) -> Mapping[str, str]:
+        """What looks for all words at once."""
+        return {"ahocorasick": "text"}
 
     def identity(self) -> Mapping[str, object]:
         """The hash of the words, wherever they come from."""

@@ -70,6 +70,11 @@ class FilterChain(RuleFilter):
     Params = _ChainParams
     params: _ChainParams
 
+    def needed_packages(self) -> Mapping[str, str]:
+        """What the filters need."""
+        filters = self.params.operators
+        return {name: extra for made in filters for name, extra in made.needed_packages().items()}
+
     def identity(self) -> Mapping[str, object]:
         """What decides the result of each filter."""
         return {

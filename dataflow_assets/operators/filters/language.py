@@ -1,14 +1,16 @@
 """Filters texts by the language that they are in."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from dataflow_assets.batch import Schema, arrow_field
 from dataflow_assets.operators.operator import ColumnParams, Outcome, TextFilter, split_by_reason
 from dataflow_assets.operators.registry import register
-from dataflow_assets.text.language_identification import check_installed, check_known, identify
+from dataflow_assets.optional_packages import version_of
+from dataflow_assets.text.language_identification import NEEDED, check_known, identify
 
 _COLUMNS: Schema = {"language": "string", "language_score": "float64"}
 _MIN_SCORE = 0.65
@@ -31,8 +33,8 @@ class _LanguageParams(ColumnParams):
     @field_validator("languages")
     @classmethod
     def _are_known(cls, codes: list[str]) -> list[str]:
-        check_installed("operator 'filter_language'")
-        check_known(codes)
+        if version_of("py3langid"):  # else the run says that it is missing
+            check_known(codes)
         return codes
 
 
@@ -57,9 +59,9 @@ class FilterLanguage(TextFilter):
     Params = _LanguageParams
     params: _LanguageParams
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        check_installed(f"operator {self.name!r}")
-        super().__init__(params)
+    def needed_packages(self) -> Mapping[str, str]:
+        """The model of languages."""
+        return dict([NEEDED])
 
     def writes(self) -> Schema:
         """Language and score in `mode: annotate`, else nothing."""

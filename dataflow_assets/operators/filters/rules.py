@@ -13,7 +13,7 @@ from dataflow_assets.operators.filters.profile import Profile, profile_of
 from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextOperator, split_by_reason
 from dataflow_assets.text.document import Document
 from dataflow_assets.text.language import LANGUAGES, Language
-from dataflow_assets.text.words import check_installed
+from dataflow_assets.text.words import packages_for
 
 REJECT_VALUE = "reject_value"
 REJECT_THRESHOLD = "reject_threshold"
@@ -103,10 +103,14 @@ class RuleFilter(TextOperator):
         language = self._settings.language
         languages: tuple[Language, ...] = LANGUAGES if language == "auto" else (language,)
         given = {name: getattr(self.params, name) for name in type(self.params).model_fields}
-        self._profiles = {language: profile_of(self.name, language, given) for language in languages}
+        self._profiles: dict[Language, Profile] = {
+            language: profile_of(self.name, language, given) for language in languages
+        }
         self._check_bounds()
-        if self.needs_words:
-            check_installed(languages)
+
+    def needed_packages(self) -> Mapping[str, str]:
+        """What finds the words, where words count."""
+        return packages_for(self._profiles) if self.needs_words else {}
 
     @property
     def _settings(self) -> RuleParams:

@@ -1,8 +1,6 @@
 """What the filters of one rule share: their parameters, and the words that they count."""
 
-from collections.abc import Callable
-
-from pydantic import BaseModel
+from collections.abc import Callable, Mapping
 
 from dataflow_assets.operators.filters.profile import Profile
 from dataflow_assets.operators.filters.rules import (
@@ -14,7 +12,7 @@ from dataflow_assets.operators.filters.rules import (
     threshold_field,
 )
 from dataflow_assets.text.document import Document
-from dataflow_assets.text.words import check_installed
+from dataflow_assets.text.words import packages_for
 
 SurelyKept = Callable[[Document, Profile, float], bool]
 
@@ -41,10 +39,9 @@ class Within(RuleParams):
 class PlainWordsFilter(RuleFilter):
     """A filter that counts `plain_words`: those of Chinese need packages."""
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        if "zh" in self._profiles:
-            check_installed(("zh",))
+    def needed_packages(self) -> Mapping[str, str]:
+        """What finds Chinese words."""
+        return packages_for(["zh"]) if "zh" in self._profiles else {}
 
 
 def at_least(reason: str, name: str, measure: Measure, surely_kept: SurelyKept | None = None) -> Rule:

@@ -1,19 +1,17 @@
 """Turns traditional Chinese characters into simplified ones."""
 
-import importlib.util
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.optional_packages import version_of
 
 
 class _SimplifyChineseParams(ColumnParams):
@@ -44,17 +42,13 @@ class SimplifyChinese(TextMapper):
     Params = _SimplifyChineseParams
     params: _SimplifyChineseParams
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        if importlib.util.find_spec("opencc") is None:
-            raise ConfigError(
-                "simplify_chinese needs the package opencc, which is not installed; "
-                "run `pip install 'dataflow_assets[chinese]'`"
-            )
+    def needed_packages(self) -> Mapping[str, str]:
+        """OpenCC."""
+        return {"opencc": "chinese"}
 
     def identity(self) -> Mapping[str, object]:
         """The version of OpenCC, whose dictionaries change."""
-        return {"opencc": version("opencc")}
+        return {"opencc": version_of("opencc")}
 
     @cached_property
     def _converter(self) -> Any:

@@ -1,21 +1,20 @@
 """Takes the main text out of web pages, and HTML entities out of texts."""
 
-import importlib.util
 import re
 from collections.abc import Mapping
 from html.entities import html5
-from importlib.metadata import version
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from dataflow_assets.errors import ConfigError, NoMainText
+from dataflow_assets.errors import NoMainText
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.html import ENTITY, plain_text
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.optional_packages import version_of
 
 _TAG = re.compile(r"<[A-Za-z!/]")
 
@@ -53,17 +52,13 @@ class ExtractHtmlText(TextMapper):
     Params = _ExtractHtmlTextParams
     params: _ExtractHtmlTextParams
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        if importlib.util.find_spec("trafilatura") is None:
-            raise ConfigError(
-                "extract_html_text needs the package trafilatura, which is not installed; "
-                "run `pip install 'dataflow_assets[html]'`"
-            )
+    def needed_packages(self) -> Mapping[str, str]:
+        """The extractor."""
+        return {"trafilatura": "html"}
 
     def identity(self) -> Mapping[str, object]:
         """The versions of the extractor and its parser."""
-        return {package: version(package) for package in ("trafilatura", "lxml")}
+        return {package: version_of(package) for package in ("trafilatura", "lxml")}
 
     def edit(self, text: str) -> str:
         """The main text of a page."""

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
@@ -33,6 +32,7 @@ from dataflow_assets.operators.refiners.pii.replacements import (
 from dataflow_assets.operators.refiners.pii.spans import WIDE_CHARACTERS, Span, folded, without_overlaps
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, one_chunk, texts_by_row
+from dataflow_assets.optional_packages import version_of
 
 PiiKind = Literal[
     "email",
@@ -197,7 +197,9 @@ class RedactPii(_Redactor):
         """The version of Presidio and of the model, where names are looked for."""
         if self._names is None:
             return {}
-        return {name: _version(name) for name in ("presidio-analyzer", self.params.names_model)}
+        return {
+            name: version_of(name) or "unknown" for name in ("presidio-analyzer", self.params.names_model)
+        }
 
     @cached_property
     def _substitute(self) -> Substitute:
@@ -248,13 +250,6 @@ class RedactPii(_Redactor):
             if spans:
                 changed[position], counts[position] = substituted(text, spans, self._substitute)
         return _Redacted(_with_changed(texts, changed), counts, errors)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _matches(texts: pa.ChunkedArray, pattern: str) -> np.ndarray:

@@ -1,21 +1,19 @@
 """Takes words and numbers out of texts, or writes short forms in full."""
 
-import importlib.util
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.metadata import version
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.data_files import data_lines, data_table
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.optional_packages import version_of
 from dataflow_assets.text.language import language_of
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -49,20 +47,16 @@ class RemoveStopWords(TextMapper):
     Params = _RemoveStopWordsParams
     params: _RemoveStopWordsParams
 
-    def __init__(self, params: BaseModel | None = None) -> None:
-        super().__init__(params)
-        if self.params.language != "en" and importlib.util.find_spec("rjieba") is None:
-            raise ConfigError(
-                "remove_stop_words needs the package rjieba for Chinese, which is not installed; run "
-                "`pip install 'dataflow_assets[text]'`, or set `language: en`"
-            )
+    def needed_packages(self) -> Mapping[str, str]:
+        """What finds Chinese words."""
+        return {} if self.params.language == "en" else {"rjieba": "text"}
 
     def identity(self) -> Mapping[str, object]:
         """The version of the segmenter, and the lists."""
         if self.params.language == "en":
             return {"en": data_lines("stop_words.en.txt")}
         lists = {name: data_lines(f"stop_words.{name}.txt") for name in ("en", "zh")}
-        return {"rjieba": version("rjieba"), **lists}
+        return {"rjieba": version_of("rjieba"), **lists}
 
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:

@@ -1,6 +1,5 @@
 """Runs a function of the user on whole tables: as Arrow, or as a pandas DataFrame."""
 
-import importlib.util
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from dataflow_assets.batch import (
     schema_of,
     values_of,
 )
-from dataflow_assets.errors import ConfigError, WrongType
+from dataflow_assets.errors import WrongType
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome, split_by_reason
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.table_rows import by_halves
@@ -183,13 +182,9 @@ class MapPandas(BatchFunctionOperator):
     Params = UserFunctionParams
     params: UserFunctionParams
 
-    def __init__(self, params: UserFunctionParams | None = None) -> None:
-        if importlib.util.find_spec("pandas") is None:
-            raise ConfigError(
-                f"operator {self.name!r} needs the package pandas, which is not installed; run "
-                "`pip install 'dataflow_assets[pandas]'`"
-            )
-        super().__init__(params)
+    def needed_packages(self) -> Mapping[str, str]:
+        """Pandas itself."""
+        return {"pandas": "pandas"}
 
     def called(self, table: pa.Table) -> Mapping[str, Any]:
         """The columns of the DataFrame that the function returns."""

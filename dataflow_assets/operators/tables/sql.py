@@ -1,6 +1,5 @@
 """Runs a query over all rows of a step, in a DuckDB of its own that reads no file."""
 
-import importlib.util
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from dataflow_assets.operators.operator import Params, Summaries
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.regrouping import Regrouped, RegroupingOperator
 from dataflow_assets.operators.tables.sql_database import Database, Described, known_to_sql, open_database
+from dataflow_assets.optional_packages import require
 
 _NOBODY = pa.array([], pa.large_string())
 
@@ -60,11 +60,7 @@ class Sql(RegroupingOperator):
     params: _SqlParams
 
     def __init__(self, params: _SqlParams | None = None) -> None:
-        if importlib.util.find_spec("duckdb") is None:
-            raise ConfigError(
-                f"operator {self.name!r} needs the package duckdb, which is not installed; run "
-                "`pip install 'dataflow_assets[sql]'`"
-            )
+        require("duckdb", "sql", f"operator {self.name!r}")  # the columns of the result are its answer
         super().__init__(params)
         self._described: dict[tuple[tuple[str, ColumnType], ...], Described] = {}
 
