@@ -10,7 +10,9 @@ import pytest
 
 from dataflow_assets.engines.replicas import ray_connection
 from dataflow_assets.engines.replicas.ray_connection import RaySettings
+from dataflow_assets_tests.operators.models.tiny_models import tiny_classifier, tiny_gpt2
 
+__all__ = ["tiny_classifier", "tiny_gpt2"]
 GPUS, CPUS, SPOTS = 4, 2, 1
 STORE_BYTES = 80 * 2**20
 

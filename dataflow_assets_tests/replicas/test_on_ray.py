@@ -95,7 +95,7 @@ def _case_42(file: str) -> Any:
 @pytest.mark.parametrize("chunk_rows", [1, 4])
 def test_case_42(made_pool: MakePool, tmp_path: Path, chunk_rows: int) -> None:
     rows, expected = _case_42("input.jsonl"), _case_42("expected.jsonl")
-    table = table_of(
+    scored = table_of(
         {
             "row_id": [str(row["id"]) for row in rows],
             **{name: [row[name] for row in rows] for name in rows[0]},
@@ -105,7 +105,7 @@ def test_case_42(made_pool: MakePool, tmp_path: Path, chunk_rows: int) -> None:
     request = ReplicaRequest(2, num_gpus=0.5, chunk_rows=chunk_rows)
     for behaviour in ("input.behaviour.json", "input.behaviour_poison.json"):
         faults = {name: ids_ for name, ids_ in _case_42(behaviour).items() if name.startswith("crash")}
-        done = made_pool(request, markers=str(tmp_path), **faults).run(table)
+        done = made_pool(request, markers=str(tmp_path), **faults).run(scored)
         kept = done.outcome.kept.select(["id", "text", "score"]).to_pylist()
         assert kept == [row for row in expected if row["id"] not in faults["crash_always"]]
         assert ids(done.outcome.failed) == faults["crash_always"]
@@ -311,6 +311,7 @@ def _write_rows(folder: Path) -> None:
     (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_three_times_goes_on(
     made_pool: MakePool, ray_cluster: RaySettings, tmp_path: Path
 ) -> None:

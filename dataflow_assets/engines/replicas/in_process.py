@@ -85,6 +85,7 @@ class InProcessReplica:
     def _work(self) -> None:
         try:
             operator = self._make()
+            operator.warm_up()
         except ReplicaCrash:
             self.kill()
             return

@@ -34,9 +34,10 @@ class ReplicaProcess:
         return ReplicaInfo(os.getpid(), context.get_node_id(), gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
 
     def make(self, operator: bytes) -> ReplicaInfo:
-        """Makes the operator."""
+        """Makes the operator and loads its model."""
         kind, params = pickle.loads(operator)
         self._operator: RowOperator = kind(params)
+        self._operator.warm_up()
         return self.where()
 
     def do(self, rows: bytes) -> ChunkDone:
