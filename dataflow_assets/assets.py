@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import dagster as dg
 
@@ -20,7 +21,9 @@ from dataflow_assets.mirror import (
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.names import identifier
+from dataflow_assets.pipeline.replicas import replica_request
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
+from dataflow_assets.resources.ray import RAY_KEY, settings_of
 from dataflow_assets.resources.servings import SERVINGS_KEY
 from dataflow_assets.sources.ingest import settings_hash
 from dataflow_assets.sources.manifest import Manifest
@@ -95,7 +98,7 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
             "params": dict(operator.fingerprint_of_params()),
         },
         pool=pipeline.name,
-        required_resource_keys={SERVINGS_KEY} if pipeline.serving(step) else set(),
+        required_resource_keys=_resources_of(pipeline, step),
         check_specs=check_specs(step, asset_key(pipeline, step.name)),
     )
     def batches(context: dg.AssetExecutionContext) -> Iterator[dg.Output[StepOutput] | dg.AssetCheckResult]:
@@ -103,12 +106,20 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         checks = StepChecks(work, step, context.run, context.instance)
         servings = getattr(context.resources, SERVINGS_KEY).specs() if pipeline.serving(step) else {}
         there = work.asking_there(servings)
+        if replica_request(step) is not None:
+            there = replace(there, ray=settings_of(getattr(context.resources, RAY_KEY)))
         stream = there.stream(step, context.partition_keys, _selected_names(context, pipeline))
         output = StepOutput(stream, work, parents, partitioned=True, checks=checks)
         yield dg.Output(output)
         yield from checks.evaluations()
 
     return batches
+
+
+def _resources_of(pipeline: Pipeline, step: Step) -> set[str]:
+    """The resources that the step needs."""
+    keys = {SERVINGS_KEY} if pipeline.serving(step) else set()
+    return keys | ({RAY_KEY} if replica_request(step) else set())
 
 
 def _selected_names(context: dg.AssetExecutionContext, pipeline: Pipeline) -> set[str]:

@@ -12,11 +12,13 @@ from dataflow_assets.jobs import pause_job, resume_job
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, ROOT_VARIABLE, PipelineWork
+from dataflow_assets.resources.ray import ray_resources
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 
 
 def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
     """The definitions of these pipelines. Raises ConfigError with all mistakes of all files."""
+    pipelines = list(pipelines)
     assets, jobs, sensors, schedules = [], [], [], []
     for pipeline in pipelines:
         work = PipelineWork(pipeline)
@@ -31,7 +33,11 @@ def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
         jobs=jobs,
         sensors=sensors,
         schedules=schedules,
-        resources={IO_MANAGER_KEY: StepFilesIOManager(root=root), SERVINGS_KEY: ServingsResource()},
+        resources={
+            IO_MANAGER_KEY: StepFilesIOManager(root=root),
+            SERVINGS_KEY: ServingsResource(),
+            **ray_resources(pipelines),
+        },
         executor=dg.in_process_executor,
     )
 

@@ -9,6 +9,7 @@
     │   ├── CorruptFile            a stored file is not what its commit record says
     │   ├── MissingBatch           a batch that is needed was never committed
     │   ├── LedgerError            the ledger of answers is damaged, or cannot be read or written
+    │   ├── ReplicaError           the replicas of a step cannot be had, or die whatever they are given
     │   ├── ConservationError      an operator lost or invented rows; its commit was refused
     │   ├── UnwritableValue        a value that the step's format cannot hold exactly
     │   └── CheckFailed            a blocking check failed; what is downstream was not made
@@ -79,6 +80,10 @@ class MissingBatch(RunError):
 
 class LedgerError(RunError):
     """The ledger of answers is damaged, or cannot be read or written."""
+
+
+class ReplicaError(RunError):
+    """The replicas of a step cannot be had, or die whatever they are given."""
 
 
 class ConservationError(RunError):

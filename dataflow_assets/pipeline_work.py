@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dataflow_assets.batch import Schema
+from dataflow_assets.engines.replicas.ray_connection import RaySettings, require_ray
 from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
@@ -19,6 +20,7 @@ from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
+from dataflow_assets.pipeline.replicas import replica_request
 from dataflow_assets.serving.asking import Asking, Where
 from dataflow_assets.serving.choice import environment_is_set
 from dataflow_assets.serving.prices import known_price
@@ -61,12 +63,14 @@ class PipelineWork:
     """One pipeline and its folders. With `reuse` off, what is committed is made again.
 
     `spends_as` is the `identity` of the work whose budget pays for the calls, where it is another.
+    `ray` says where steps with replicas run.
     """
 
     pipeline: Pipeline
     reuse: bool = True
     ahead: Ahead = field(default_factory=Ahead)
     spends_as: str | None = None
+    ray: RaySettings = field(default_factory=RaySettings)
 
     @cached_property
     def layout(self) -> PipelineLayout:
@@ -114,6 +118,8 @@ class PipelineWork:
                 missing.append(f"step {step.name!r}: {error}")
         if missing:
             raise ConfigError("\n".join(missing))
+        if any(replica_request(step) for step in self.pipeline.steps):
+            require_ray()
         if not self.source_is_current():
             self.check_source_columns()
 
@@ -165,8 +171,11 @@ class PipelineWork:
             self.layout.summaries(number),
             self.layout.verdicts(number),
             step.workers or self.pipeline.workers,
-            step.chunk_rows,
+            None if step.chunk_rows == "auto" else step.chunk_rows,
+            self.pipeline.batch_rows or _ROWS_OF_ALL,
             self._asking(step),
+            replica_request(step),
+            self.ray,
         )
 
     def _asking(self, step: Step) -> Asking | None:
@@ -194,9 +203,10 @@ class PipelineWork:
         """The batches of a step, and of the selected steps whose rows come from it alone.
 
         Those follow at once, batch by batch, from memory; so the first batches are through the
-        pipeline early, and a file is not read again by each step. A step that asks a model follows
-        nobody: it has many batches in hand. Nobody follows a step with a blocking check, for it is
-        not known whether it passes; one that is checked batch by batch follows nobody either.
+        pipeline early, and a file is not read again by each step. A step that asks a model or has
+        replicas follows nobody: it has many batches in hand. Nobody follows a step with a blocking
+        check, for it is not known whether it passes; one that is checked batch by batch follows nobody
+        either.
         """
         followers: list[BatchStream] = []
         led = set() if any_blocking(step.checks) else {step.name}
@@ -213,7 +223,8 @@ class PipelineWork:
         return self.step(step).stream(keys, self.reuse, followers, self.ahead)
 
     def _may_follow(self, step: Step) -> bool:
-        return self.pipeline.serving(step) is None and not any_blocking(step.checks, each="batch")
+        has_many_in_hand = self.pipeline.serving(step) is not None or replica_request(step) is not None
+        return not has_many_in_hand and not any_blocking(step.checks, each="batch")
 
     def _after(self, step: Step) -> list[Step]:
         steps = self.pipeline.ordered_steps

@@ -23,6 +23,7 @@ from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import RANGE_END, RANGE_START, is_up_to_date, plan_of
 from dataflow_assets.progress import BatchDone, tell
+from dataflow_assets.resources.ray import ray_resources, refused_if_unfit
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 from dataflow_assets.running_task import RunningTask, running_task
 from dataflow_assets.task_state import TaskStore
@@ -111,7 +112,8 @@ def _materialize(
     work: PipelineWork, instance: DagsterInstance, names: Sequence[str], tags: dict[str, str]
 ) -> None:
     selection = [asset_key(work.pipeline, name) for name in names]
-    with _own_errors():
+    rays = ray_resources([work.pipeline])
+    with _own_errors(), refused_if_unfit(work.pipeline, names, rays):
         dg.materialize(
             pipeline_assets(work),
             selection=selection,
@@ -119,6 +121,7 @@ def _materialize(
             resources={
                 IO_MANAGER_KEY: StepFilesIOManager(root=str(work.layout.root)),
                 SERVINGS_KEY: ServingsResource(),
+                **rays,
             },
             tags={**tags, **UP_TO_DATE_TAGS, "dataflow/pipeline": work.pipeline.name},
             run_config=_QUIET,

@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,10 @@ from dataflow_assets.batch import ROW_ID
 from dataflow_assets.engines.calls import CallEngine
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.engines.replicas.pool import ReplicaPool
+from dataflow_assets.engines.replicas.ray_connection import RaySettings
+from dataflow_assets.engines.replicas.ray_host import RayHost
+from dataflow_assets.engines.replicas.request import ReplicaRequest
 from dataflow_assets.engines.where_it_pays import WhereItPays
 from dataflow_assets.errors import MissingBatch, UnwritableValue
 from dataflow_assets.failed_queue.edits import StepEdits
@@ -26,7 +31,7 @@ from dataflow_assets.io.batch_stream import (
     as_wanted,
 )
 from dataflow_assets.io.formats import Format, unfit_numbers
-from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.io.step_folder import NO_NOTES, Notes, StepFolder
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import (
     DatasetOperator,
@@ -38,13 +43,23 @@ from dataflow_assets.operators.operator import (
 from dataflow_assets.serving.asking import Asking
 from dataflow_assets.step_input import InputRows, StepInput, committed_record
 
+AnyEngine = Engine | CallEngine | ReplicaPool
+
+
+class Did(NamedTuple):
+    """What became of rows, what calls to models took, and what is told of the work."""
+
+    outcome: Outcome
+    usage: Mapping[str, float] = {}
+    notes: Notes = NO_NOTES
+
 
 @dataclass(frozen=True)
 class StepWork:
     """One step of a pipeline, bound to its files: what it reads, its operator, how many workers.
 
     `workers` None means the machine's cores, with processes only where they pay. `asking` is what a
-    step of calls to a model needs.
+    step of calls to a model needs, `replicas` what a step on Ray asks of the cluster of `ray`.
     """
 
     name: str
@@ -55,7 +70,10 @@ class StepWork:
     verdicts: StepFolder
     workers: int | None = None
     chunk_rows: int | None = None
+    batch_rows: int = 10_000
     asking: Asking | None = None
+    replicas: ReplicaRequest | None = None
+    ray: RaySettings = field(default_factory=RaySettings)
 
     @cached_property
     def code_version(self) -> str:
@@ -67,6 +85,8 @@ class StepWork:
         """How many batches are in hand at a time."""
         if self.asking is not None:
             return self.asking.batches_in_hand
+        if self.replicas is not None:
+            return self.replicas.batches_in_hand(self.batch_rows)
         return self.workers or os.cpu_count() or 1
 
     @cached_property
@@ -132,27 +152,32 @@ class StepWork:
             ahead or Ahead(),
         )
 
-    def engine(self, batches: int, reuse: bool = True) -> Engine | CallEngine:
+    def engine(self, batches: int, reuse: bool = True) -> AnyEngine:
         """What runs the operator on so many batches; without `reuse` models are asked anew."""
         if self.asking is not None:
             asking = replace(self.asking, use_ledger=reuse)
             return CallEngine(asking.client, asking.rows_in_hand)
+        if self.replicas is not None:
+            assert isinstance(self.operator, RowOperator)
+            host = RayHost(self.name, self.operator, self.replicas, self.ray)
+            return ReplicaPool(self.name, self.operator, host, self.replicas)
         if self.threads == 1 or self.operator.releases_gil or isinstance(self.operator, DatasetOperator):
             return InlineEngine()
         processes = ProcessEngine(self.threads, self.chunk_rows)
         return processes if self.workers else WhereItPays(processes, batches)
 
-    def _compute(self, engine: Engine | CallEngine, key: str, fingerprint: str, handed: Handed) -> Work:
+    def _compute(self, engine: AnyEngine, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
         inputs = self.inputs(key, handed)
         rows = self.rows(key, handed)
-        outcome, usage = self.outcome(engine, key, rows.table)
+        outcome, usage, notes = self.outcome(engine, key, rows.table)
         rows_in = rows.table.num_rows
         if rows.unmatched is not None:
             rows_in += rows.unmatched.num_rows
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
         counts = self.operator.counts(outcome.kept)
-        return Work(outcome, origin_of(self.operator, fingerprint, rows_in, inputs, started, usage, counts))
+        origin = origin_of(self.operator, fingerprint, rows_in, inputs, started, usage, counts)
+        return Work(outcome, origin, notes)
 
     def inputs(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hashes of all that the batch is made of, by the names of the parents' assets."""
@@ -162,31 +187,30 @@ class StepWork:
             inputs[state] = committed_record(state, self.verdicts, key).content_hash
         return inputs
 
-    def outcome(
-        self, engine: Engine | CallEngine, key: str, table: pa.Table
-    ) -> tuple[Outcome, dict[str, float]]:
-        """What became of these rows of a batch, and what calls to models took.
+    def outcome(self, engine: AnyEngine, key: str, table: pa.Table) -> "Did":
+        """What became of these rows of a batch.
 
         Raises ConfigError where a package is missing, ConservationError.
         """
         self.operator.check_ready()
-        outcome, usage = self._outcome(engine, key, table)
-        check_law(self.operator, table, outcome, f"step {self.name!r}, batch {key!r}")
-        return without_unfit_numbers(table, outcome, self.folder.format), usage
+        did = self._outcome(engine, key, table)
+        check_law(self.operator, table, did.outcome, f"step {self.name!r}, batch {key!r}")
+        return did._replace(outcome=without_unfit_numbers(table, did.outcome, self.folder.format))
 
-    def _outcome(
-        self, engine: Engine | CallEngine, key: str, table: pa.Table
-    ) -> tuple[Outcome, dict[str, float]]:
+    def _outcome(self, engine: AnyEngine, key: str, table: pa.Table) -> "Did":
         if isinstance(engine, CallEngine):
             assert isinstance(self.operator, LLMOperator)
             outcome, usage = engine.run(self.operator, table)
-            return outcome, asdict(usage)
+            return Did(outcome, asdict(usage))
+        if isinstance(engine, ReplicaPool):
+            done = engine.run(table)
+            return Did(done.outcome, notes=done.notes)
         if isinstance(self.operator, DatasetOperator):
             verdict = self.verdicts.read(key)
             assert verdict is not None
-            return self.operator.apply_verdict(table, verdict), {}
+            return Did(self.operator.apply_verdict(table, verdict))
         assert isinstance(self.operator, RowOperator)
-        return engine.run(self.operator, table), {}
+        return Did(engine.run(self.operator, table))
 
 
 def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> Outcome:

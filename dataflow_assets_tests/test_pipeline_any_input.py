@@ -77,6 +77,9 @@ steps = st.fixed_dictionaries(
         "depends_on": st.lists(st.sampled_from(["a", "b", "c", "source"]), max_size=3) | values,
         "workers": values,
         "chunk_rows": values,
+        "replicas": values,
+        "num_gpus_per_replica": values,
+        "resources": values,
     },
 )
 pipelines = st.fixed_dictionaries(

@@ -13,16 +13,15 @@ from multiprocessing import get_context, parent_process
 import pyarrow as pa
 from pydantic import BaseModel
 
-from dataflow_assets.batch import arrow_schema, packed, schema_of, unpacked
+from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.engine import joined_outcomes
-from dataflow_assets.errors import WorkerDied
-from dataflow_assets.operators.operator import Operator, Outcome, RowErrors, RowOperator
+from dataflow_assets.engines.wire import Wire, from_wire, killed, to_wire
+from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 
 MAX_ATTEMPTS = 3
 _MIN_CHUNK_ROWS = 256
 _OperatorSpec = tuple[type[Operator], BaseModel]
-_Wire = tuple[bytes | None, ...]
 
 
 class ProcessEngine:
@@ -53,7 +52,7 @@ class ProcessEngine:
         outcomes = []
         for chunk, future in zip(chunks, futures, strict=True):
             try:
-                outcomes.append(_from_wire(future.result()))
+                outcomes.append(from_wire(future.result()))
             except BrokenProcessPool:
                 self._discard(pool)
                 outcomes.append(self._run_alone(spec, chunk))
@@ -88,23 +87,16 @@ def _isolated(spec: _OperatorSpec, chunk: pa.Table, attempts: int) -> Iterator[O
     for _ in range(attempts):
         with _new_pool(1) as pool:
             try:
-                yield _from_wire(_submit(pool, spec, chunk).result())
+                yield from_wire(_submit(pool, spec, chunk).result())
             except BrokenProcessPool:
                 continue
             return
     if chunk.num_rows == 1:
-        yield _killer(spec, chunk, attempts)
+        yield killed(spec[0](spec[1]), chunk, attempts)  # pyright: ignore[reportArgumentType]
         return
     half = chunk.num_rows // 2
     for part in (chunk.slice(0, half), chunk.slice(half)):
         yield from _isolated(spec, part, MAX_ATTEMPTS if part.num_rows == 1 else 1)
-
-
-def _killer(spec: _OperatorSpec, row: pa.Table, attempts: int) -> Outcome:
-    kept = arrow_schema(spec[0](spec[1]).output_schema(schema_of(row))).empty_table()
-    error = WorkerDied(f"the worker process died on this row in each of {attempts} attempts")
-    failed = RowErrors([0], [error]).failed_rows(row, attempts)
-    return Outcome(kept, None, failed)
 
 
 def _chunks(table: pa.Table, rows: int) -> Sequence[pa.Table]:
@@ -134,18 +126,17 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _submit(pool: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> "Future[_Wire]":
+def _submit(pool: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> "Future[Wire]":
     try:
         return pool.submit(_work, spec, packed(chunk))
     except BrokenProcessPool as error:
-        broken: Future[_Wire] = Future()
+        broken: Future[Wire] = Future()
         broken.set_exception(error)
         return broken
 
 
-def _work(spec: _OperatorSpec, data: bytes) -> _Wire:
-    outcome = _operator(*spec).apply(unpacked(data))
-    return tuple(None if table is None else packed(table) for table in outcome)
+def _work(spec: _OperatorSpec, data: bytes) -> Wire:
+    return to_wire(_operator(*spec).apply(unpacked(data)))
 
 
 _built: dict[tuple[type[Operator], bytes], RowOperator] = {}
@@ -160,9 +151,3 @@ def _operator(kind: type[Operator], params: BaseModel) -> RowOperator:
     if key not in _built:
         _built[key] = kind(params)  # pyright: ignore[reportArgumentType]
     return _built[key]
-
-
-def _from_wire(wire: _Wire) -> Outcome:
-    kept, rejected, failed = (None if data is None else unpacked(data) for data in wire)
-    assert kept is not None
-    return Outcome(kept, rejected, failed)

@@ -15,8 +15,6 @@ from dagster import DagsterInstance
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.checks import failed_gates
 from dataflow_assets.control import LOCK_FILE, StopFlag, held_signals, pipeline_lock
-from dataflow_assets.engines.calls import CallEngine
-from dataflow_assets.engines.engine import Engine
 from dataflow_assets.errors import MissingBatch
 from dataflow_assets.failed_queue.merge import merged, with_attempts
 from dataflow_assets.failed_queue.selection import Which, stored_failed
@@ -33,7 +31,7 @@ from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.running_task import running_task
 from dataflow_assets.status import summed
-from dataflow_assets.step_work import StepWork
+from dataflow_assets.step_work import AnyEngine, StepWork
 from dataflow_assets.task_state import TaskStore
 
 PutBack = Mapping[str, Mapping[str, frozenset[str]]]
@@ -297,7 +295,7 @@ def _in_hand(step: StepWork, redo: Mapping[str, Redo]) -> int:
 
 def _redone(
     step: StepWork,
-    engine: Engine | CallEngine,
+    engine: AnyEngine,
     redo: Mapping[str, Redo],
     done: dict[str, Redone],
     key: str,
@@ -311,11 +309,11 @@ def _redone(
     old = Outcome(*(step.folder.read(key, part, record) for part in PARTS))  # pyright: ignore[reportArgumentType]
     rows = step.rows(key).table
     again = rows.filter(pc.is_in(rows[ROW_ID], pa.array(sorted(redo[key].row_ids), pa.large_string())))
-    outcome, usage = step.outcome(engine, key, again)
+    outcome, usage, notes = step.outcome(engine, key, again)
     outcome = with_attempts(outcome, redo[key].attempts)
     done[key] = Redone(again.num_rows, outcome)
     whole = merged(old, outcome, rows[ROW_ID], step.operator.splits, again[ROW_ID].to_pylist())
     usage = summed([record.usage, usage]) if usage or record.usage else {}  # pyright: ignore[reportArgumentType]
     counts = step.operator.counts(whole.kept)
     origin = origin_of(step.operator, fingerprint, record.rows_in, step.inputs(key), started, usage, counts)
-    return Work(whole, origin)
+    return Work(whole, origin, notes)

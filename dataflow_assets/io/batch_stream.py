@@ -14,20 +14,21 @@ from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import Stopped
 from dataflow_assets.io.commit_record import CommitRecord
-from dataflow_assets.io.step_folder import Origin, Prepared, StepFolder
+from dataflow_assets.io.step_folder import NO_NOTES, Notes, Origin, Prepared, StepFolder
 from dataflow_assets.operators.operator import Outcome
 
 
 class Committed(NamedTuple):
     """A batch that exists now: its record, where it is, and whether it was there before.
 
-    `head` has its first rows where they were at hand.
+    `head` has its first rows where they were at hand, `notes` what is told of its making.
     """
 
     record: CommitRecord
     folder: StepFolder
     reused: bool
     head: pa.Table | None = None
+    notes: Notes = NO_NOTES
 
 
 class Committable(Protocol):
@@ -39,10 +40,11 @@ class Committable(Protocol):
 
 
 class Work(NamedTuple):
-    """What a batch became, and where it comes from."""
+    """What a batch became, where it comes from, and what is told of its making."""
 
     outcome: Outcome
     origin: Origin
+    notes: Notes = NO_NOTES
 
 
 class ToTranscode(NamedTuple):
@@ -171,7 +173,8 @@ class BatchStream:
         if record is not None and record.fingerprint == fingerprint:
             return as_wanted(self.folder, record), None
         work = self.compute(key, fingerprint, handed)
-        return self.folder.prepare(key, work.outcome, work.origin), work.outcome.kept
+        prepared = self.folder.prepare(key, work.outcome, work.origin)._replace(notes=work.notes)
+        return prepared, work.outcome.kept
 
 
 @dataclass
@@ -244,4 +247,4 @@ def _commit(folder: StepFolder, ready: Ready) -> Committed:
         return Committed(ready, folder, reused=True)
     if isinstance(ready, ToTranscode):
         return Committed(folder.transcode(ready.record.batch, ready.record), folder, reused=True)
-    return Committed(folder.commit(ready), folder, reused=False, head=ready.head)
+    return Committed(folder.commit(ready), folder, reused=False, head=ready.head, notes=ready.notes)

@@ -9,7 +9,7 @@ from dataflow_assets.batch import Schema
 from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.preview import markdown_table
-from dataflow_assets.io.step_folder import HEAD_ROWS
+from dataflow_assets.io.step_folder import HEAD_ROWS, Notes
 
 DATA_VERSION_TAG = "dagster/data_version"
 CODE_VERSION_TAG = "dagster/code_version"
@@ -57,6 +57,7 @@ def batch_metadata(committed: Committed) -> Metadata:
         **count_metadata(record.rows_in, record.rows_out, record.rejected, record.failed, record.seconds),
         **usage_metadata(record.usage),
         **operator_counts(record.counts),
+        **_note_metadata(committed.notes),
         "dagster/column_schema": dg.MetadataValue.table_schema(column_schema(record.schema)),
         "path": dg.MetadataValue.path(str(folder.file_of(record.batch))),
         "generation": dg.MetadataValue.int(record.generation),
@@ -99,6 +100,18 @@ def usage_metadata(usage: Mapping[str, float]) -> Metadata:
 def operator_counts(counts: Mapping[str, int]) -> Metadata:
     """The operator's own numbers, where it has some."""
     return {"counts": dg.MetadataValue.json(dict(counts))} if counts else {}
+
+
+def _note_metadata(notes: Notes) -> Metadata:
+    """Numbers as such, texts as they are."""
+    return {
+        name: dg.MetadataValue.text(value)
+        if isinstance(value, str)
+        else dg.MetadataValue.int(value)
+        if isinstance(value, int)
+        else dg.MetadataValue.float(value)
+        for name, value in notes.items()
+    }
 
 
 def column_schema(schema: Schema) -> dg.TableSchema:

@@ -27,6 +27,10 @@ LOADER_FILE = ".huggingface.yaml"
 _BATCH_FILE = re.compile(r"([a-z0-9_-]+_b[0-9]{5,}|all)\.[a-z]+")
 
 
+Notes = Mapping[str, int | float | str]
+NO_NOTES: Notes = {}
+
+
 class Origin(NamedTuple):
     """Where a batch comes from: what a commit record says beside its files."""
 
@@ -42,11 +46,15 @@ class Origin(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A batch whose files are durable under temporary names, the record to be written, its first rows."""
+    """A batch whose files are durable under temporary names, the record to be written, its first rows.
+
+    `notes` is what else is told of the making of the batch, and not kept.
+    """
 
     record: CommitRecord
     paths: dict[str, Path]
     head: pa.Table
+    notes: Notes = NO_NOTES
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,9 @@ class Operator(ABC):
         for package, extra in self.needed_packages().items():
             require(package, extra, f"operator {self.name!r}")
 
+    def warm_up(self) -> None:  # noqa: B027  most operators are ready at once
+        """Gets what the first row would wait for, such as a model; a replica does it before it is ready."""
+
     def close(self) -> None:  # noqa: B027  most operators hold nothing
         """Gives back what the operator holds, such as a model; it is loaded again when it is needed."""
 

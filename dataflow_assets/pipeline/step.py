@@ -22,17 +22,14 @@ from dataflow_assets.pipeline.problems import (
     shown,
     type_hint,
 )
+from dataflow_assets.pipeline.replicas import ReplicaOptions, replica_problems
 from dataflow_assets.serving.spec import BudgetSpec
 
 MODEL_CONFIG = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Step(BaseModel):
-    """One operator at work: its parameters, its parents, and how its rows are dealt out.
-
-    `depends_on` is the step before in the file when it is not given; `[]` and `[source]` are the
-    source. Rows of several parents are joined on `row_id`.
-    """
+class _OperatorOfStep(BaseModel):
+    """The first fields of a step: which operator, on what."""
 
     model_config = MODEL_CONFIG
 
@@ -42,8 +39,16 @@ class Step(BaseModel):
     depends_on: list[str] | None = Field(
         default=None, description="Names of the steps that feed this one; default: the one before."
     )
-    workers: int | None = Field(default=None, ge=1, description="Workers of this step.")
-    chunk_rows: int | None = Field(default=None, ge=1, description="Rows that a worker is given at once.")
+
+
+class Step(ReplicaOptions, _OperatorOfStep):
+    """One operator at work: its parameters, its parents, and how its rows are dealt out.
+
+    `depends_on` is the step before in the file when it is not given; `[]` and `[source]` are the
+    source. Rows of several parents are joined on `row_id`. With `replicas`, or anything that a replica
+    needs, the rows go to processes on Ray that hold one operator each.
+    """
+
     budget: BudgetSpec | None = Field(default=None, description="Ceilings of the calls of this step.")
     checks: Checks = Field(default=[], description="Limits for what comes out; shown as asset checks.")
 
@@ -112,6 +117,7 @@ def checked_steps(
         problems += [problem.under("steps", index) for problem in found]
         if operator is not None:
             operators[step.name] = operator
+            problems += [problem.under("steps", index) for problem in replica_problems(step, operator)]
     return steps, operators, graph_problems(steps, unsure) + problems
 
 

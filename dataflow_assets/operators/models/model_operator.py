@@ -96,6 +96,11 @@ class ModelOperator(RowOperator, Generic[Model]):
             self._model = self.load()
         return self._model
 
+    def warm_up(self) -> None:
+        """Loads the model."""
+        with self._lock:
+            self.model()
+
     def close(self) -> None:
         """Gives the model's memory back."""
         with self._lock:

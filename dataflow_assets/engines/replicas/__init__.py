@@ -1,0 +1,1 @@
+"""Replicas: several processes, GPUs or machines that each hold one instance of a step's operator."""
