@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.planted_duplicates import documents
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import DatasetOperator, build_operator
-from dataflow_assets.operators.deduplication import buckets, shingles
+from dataflow_assets.operators.deduplication import buckets
 from dataflow_assets.operators.deduplication.simplified_text import simplified
 from dataflow_assets_tests.operators.deduplication.data_sets import (
     dropped,
@@ -176,15 +176,6 @@ def test_of_many_rows_that_stay_in_one_bucket_the_latest_hundred_are_compared():
 def test_wrong_parameters_are_refused_at_load(params: dict, message: str):
     with pytest.raises(ConfigError, match=re.escape(message)):
         build_operator(NAME, params)
-
-
-@pytest.mark.parametrize(("unit", "missing"), [("words", "rjieba"), ("characters", "rensa")])
-def test_a_missing_package_is_named_at_load(monkeypatch: pytest.MonkeyPatch, unit: str, missing: str):
-    monkeypatch.setattr(
-        shingles.importlib.util, "find_spec", lambda name: None if name == missing else "there"
-    )
-    with pytest.raises(ConfigError, match=rf"{missing}.*pip install 'dataflow_assets\[dedup\]'"):
-        build_operator(NAME, {"unit": unit})
 
 
 @pytest.mark.parametrize("column", ["duplicate_of", "similarity"])

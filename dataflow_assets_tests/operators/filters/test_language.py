@@ -1,7 +1,5 @@
 """`filter_language` on short texts of many languages."""
 
-import importlib.util
-
 import pytest
 
 from dataflow_assets.errors import ConfigError
@@ -76,11 +74,3 @@ def test_a_column_that_is_there_is_replaced_also_without_rows():
 def test_an_unknown_language_is_refused_at_load():
     with pytest.raises(ConfigError, match="knows no language 'english'; it knows: ace, af, "):
         build_operator("filter_language", {"languages": ["english"]})
-
-
-def test_a_missing_package_is_told_at_load(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'dataflow_assets\[language\]'"):
-        build_operator("filter_language", {"languages": ["en"]})
-    with pytest.raises(ConfigError, match=r"pip install 'dataflow_assets\[text\]'"):
-        build_operator("filter_blocklist", {"words": ["a"]})

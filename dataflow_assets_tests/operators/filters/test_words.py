@@ -5,8 +5,6 @@ import lzma
 
 import pytest
 
-from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators import build_operator
 from dataflow_assets.text import vocabulary, words
 from dataflow_assets.text.chinese import chinese_runs, cut_chinese, jieba_cut
 from dataflow_assets.text.english import MAX_RUN_CHARS, english_tokenizer
@@ -66,10 +64,3 @@ def test_the_bounds_are_never_below_the_exact_counts():
                     assert (ngrams.top_chars(n) or 0) / chars <= share
                 if ngrams.duplicates_are_within(n, share, chars):
                     assert ngrams.duplicate_chars(n) / chars <= share
-
-
-def test_a_missing_package_is_told_when_the_operator_is_built(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(words.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"package jieba.*pip install 'dataflow_assets\[text\]'"):
-        build_operator("filter_gopher_quality", {})
-    build_operator("filter_gopher_quality", {"language": "en"})

@@ -1,9 +1,5 @@
-import importlib.util
-
 import pytest
 
-from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators import build_operator
 from dataflow_assets_tests.operators.sample_tables import edited
 
 
@@ -17,9 +13,3 @@ from dataflow_assets_tests.operators.sample_tables import edited
 )
 def test_traditional_characters_become_simplified_ones(source: str, text: str, simple: str):
     assert edited("simplify_chinese", [text, "plain"], {"source": source}) == [simple, "plain"]
-
-
-def test_without_opencc_it_is_refused_at_load(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"dataflow_assets\[chinese\]"):
-        build_operator("simplify_chinese", {})

@@ -1,9 +1,5 @@
-import importlib.util
-
 import pytest
 
-from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators import build_operator
 from dataflow_assets_tests.operators.sample_tables import applied, edited, ids, typed_table
 
 ENGLISH = "The committee met on Monday and agreed that the harbour needs a new wall before winter comes. "
@@ -50,12 +46,6 @@ def test_a_page_without_main_text_fails_where_that_is_asked_for():
     assert ids(outcome.kept) == ["r1"]
     assert outcome.failed is not None
     assert outcome.failed["error_class"].to_pylist() == ["NoMainText"]
-
-
-def test_without_trafilatura_it_is_refused_at_load(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"dataflow_assets\[html\]"):
-        build_operator("extract_html_text", {})
 
 
 def test_entities_go_and_ampersands_stay():

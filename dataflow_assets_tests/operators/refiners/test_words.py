@@ -1,8 +1,5 @@
-import importlib.util
-
 import pytest
 
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.operators import build_operator
 from dataflow_assets_tests.operators.sample_tables import edited
@@ -30,13 +27,6 @@ def test_the_language_can_be_fixed():
 def test_other_words_are_another_operator():
     plain, more = build_operator("remove_stop_words", {}), build_operator("remove_stop_words", {"add": ["x"]})
     assert operator_fingerprint(plain) != operator_fingerprint(more)
-
-
-def test_chinese_without_the_segmenter_is_refused_at_load(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="rjieba"):
-        build_operator("remove_stop_words", {})
-    assert build_operator("remove_stop_words", {"language": "en"})
 
 
 @pytest.mark.parametrize(

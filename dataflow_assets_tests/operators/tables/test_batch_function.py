@@ -1,9 +1,6 @@
-import importlib.util
-
 import pytest
 
 from dataflow_assets.batch import schema_of, values_of
-from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import Outcome, build_operator
 from dataflow_assets_tests.operators.sample_tables import applied, ids, table
 
@@ -97,9 +94,3 @@ def test_the_source_of_the_function_is_part_of_the_step():
     paths = [f"dataflow_assets_tests.operators.batch_functions:{name}" for name in ("doubles", "nested")]
     first, second = (build_operator("map_arrow", {"function": path}).identity() for path in paths)
     assert first != second
-
-
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'dataflow_assets\[pandas\]'"):
-        build_operator("map_pandas", {"function": "json:dumps"})
