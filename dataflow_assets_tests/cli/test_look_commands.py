@@ -23,12 +23,15 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
     assert [line.split()[:2] for line in call("list").out.splitlines()[1:]] == [
         ["four", "4"],
+        ["legal_zh", "9"],
         ["pdf_to_chunks", "6"],
         ["reasoning", "4"],
         ["sft_select", "8"],
         ["sft_synthesis", "5"],
         ["text2qa", "4"],
         ["text_clean", "6"],
+        ["text_pretrain_en", "11"],
+        ["text_pretrain_zh", "11"],
     ]
 
 

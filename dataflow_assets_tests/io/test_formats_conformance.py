@@ -127,4 +127,4 @@ def test_parquet_has_plain_columns_and_no_metadata() -> None:
         "bool",
         "string",
     ]
-    assert file.metadata.row_group(0).column(1).compression == "SNAPPY"
+    assert file.metadata.row_group(0).column(1).compression == "UNCOMPRESSED"
