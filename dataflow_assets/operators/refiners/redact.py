@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator, model_validat
 
 from dataflow_assets.batch import Schema, json_text, json_value
 from dataflow_assets.operators.operator import ColumnParams, Outcome, Params, RowErrors, TextOperator
-from dataflow_assets.operators.refiners.patterns import (
+from dataflow_assets.operators.patterns import (
     check_pattern,
     check_template,
     re2_pattern,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
-from dataflow_assets.operators.refiners.patterns import re2_pattern
+from dataflow_assets.operators.patterns import re2_pattern
 from dataflow_assets_tests.operators.sample_tables import applied, edited, ids, table
 
 ATOMS = [
