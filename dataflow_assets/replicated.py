@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Literal
 
 import pyarrow as pa
-from typing_extensions import Self
 
 from dataflow_assets.engines.replicas.pool import ReplicaPool
 from dataflow_assets.engines.replicas.ray_connection import RaySettings, require_ray
@@ -31,7 +30,7 @@ class Replicated:
         """Ends the replicas, and Ray where nobody else holds it."""
         self._pool.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Replicated":
         return self
 
     def __exit__(

@@ -8,7 +8,6 @@ import dagster as dg
 from dagster_ray import Lifecycle, RayResource
 from dagster_ray.types import AnyDagsterContext
 from pydantic import Field
-from typing_extensions import Self
 
 from dataflow_assets.engines.replicas import ray_connection
 from dataflow_assets.engines.replicas.ray_connection import RaySettings
@@ -96,7 +95,7 @@ class RayCluster(RayResource):
             context.log.info(f"Connected to {self.name}")
 
     @contextlib.contextmanager
-    def yield_for_execution(self, context: dg.InitResourceContext) -> Generator[Self, None, None]:
+    def yield_for_execution(self, context: dg.InitResourceContext) -> "Generator[RayCluster, None, None]":
         """Keeps the connection over the steps of the run."""
         with ray_connection.held(), super().yield_for_execution(context) as resource:
             yield resource

@@ -28,6 +28,7 @@ from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.replicated import replicated
 from dataflow_assets.resources.ray_cluster import RayCluster
 from dataflow_assets.run import run_pipeline
+from dataflow_assets_tests.crash.command import environment
 from dataflow_assets_tests.replicas.conftest import CPUS, GPUS, SPOTS, STORE_BYTES
 from dataflow_assets_tests.replicas.operators import FaultParams, Score
 from dataflow_assets_tests.replicas.tables import ids, numbered
@@ -285,10 +286,10 @@ steps:
 
 
 def _command(folder: Path, address: str) -> subprocess.Popen:
-    environment = {**os.environ, "RAY_ADDRESS": address, "DAGSTER_HOME": ""}
+    env = environment({"RAY_ADDRESS": address, "DAGSTER_HOME": ""})
     command = [sys.executable, "-m", "dataflow_assets", "run", "scored.yaml", "--root", "data"]
     with open(folder / "output.log", "wb") as log:
-        return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        return subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
 
 
 def _commits(folder: Path) -> list[str]:
