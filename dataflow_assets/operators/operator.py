@@ -149,8 +149,7 @@ class Operator(ABC):
         Asked before a run, not when the operator is built: a pipeline that cannot run here can be
         listed and shown all the same.
         """
-        for package, extra in self.needed_packages().items():
-            require(package, extra, f"operator {self.name!r}")
+        require(self.needed_packages(), f"operator {self.name!r}")
 
     def warm_up(self) -> None:  # noqa: B027  most operators are ready at once
         """Gets what the first row would wait for, such as a model; a replica does it before it is ready."""

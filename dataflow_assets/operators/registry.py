@@ -35,11 +35,8 @@ def _path(operator: type[Operator]) -> str:
 
 
 @cache
-def _load_all() -> None:
-    """Imports the operators of this package and those of the entry points, once a process."""
-    package = importlib.import_module("dataflow_assets.operators")
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+def _load_entry_points() -> None:
+    """Registers the operators of other packages, once a process."""
     for point in entry_points(group=ENTRY_POINT_GROUP):
         loaded = point.load()
         if isinstance(loaded, type) and issubclass(loaded, Operator):
@@ -47,11 +44,18 @@ def _load_all() -> None:
 
 
 @cache
+def _load_package() -> None:
+    """Imports all modules with operators of this package, once a process."""
+    package = importlib.import_module("dataflow_assets.operators")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+
+
+@cache
 def _modules_by_name() -> Mapping[str, str]:
     """The module of this package that defines an operator, by the operator's name, read from the sources.
 
-    Importing all modules takes a third of a second, and a pipeline needs a few. What is not found
-    here, an operator of an entry point or one whose name is made otherwise, is found by importing all.
+    Importing all modules takes a third of a second, and a pipeline needs a few.
     """
     package = Path(__file__).parent
     return {
@@ -63,7 +67,8 @@ def _modules_by_name() -> Mapping[str, str]:
 
 def operators() -> Mapping[str, type[Operator]]:
     """Every operator that is known by name, sorted by name."""
-    _load_all()
+    _load_package()
+    _load_entry_points()
     return dict(sorted(_registered.items()))
 
 
@@ -74,13 +79,12 @@ def find_operator(name: str) -> type[Operator]:
     """
     if ":" in name:
         return _imported(name)
-    if name not in _registered and name in (modules := _modules_by_name()):
-        importlib.import_module(modules[name])
+    _load_entry_points()
+    if name in (modules := _modules_by_name()):
+        importlib.import_module(modules[name])  # where an entry point has the name too, this refuses it
     if name in _registered:
         return _registered[name]
     known = operators()
-    if name in known:
-        return known[name]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`dataflow-assets operators` lists them"
     raise ConfigError(f"there is no operator {name!r}; {hint}")

@@ -1,13 +1,12 @@
 """A serving that reaches models through the package LiteLLM, for services without the OpenAI API."""
 
 import asyncio
-import importlib.util
 import os
 import sys
 import time
 from typing import Any
 
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.optional_packages import require
 from dataflow_assets.serving.calls import Answer, Call, CallFailed, ErrorClass
 from dataflow_assets.serving.finish import usable
 from dataflow_assets.serving.openai_errors import class_of_status
@@ -53,11 +52,7 @@ class LiteLLMServing:
     supports_n = False
 
     def __init__(self, spec: LiteLLMSpec) -> None:
-        if importlib.util.find_spec("litellm") is None:
-            raise ConfigError(
-                "a serving of type 'litellm' needs the package litellm, which is not installed; "
-                "run `pip install 'dataflow_assets[litellm]'`"
-            )
+        require({"litellm": "litellm"}, "a serving of type 'litellm'")
         self.model = spec.model
         self._spec = spec
         self._redaction = Redaction([spec.api_key.get_secret_value()] if spec.api_key else [])

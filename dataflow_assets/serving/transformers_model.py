@@ -1,13 +1,12 @@
 """A serving that runs a `transformers` model in this process, on batches of the calls that wait."""
 
 import asyncio
-import importlib.util
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.optional_packages import require
 from dataflow_assets.serving.calls import Answer, Call, CallFailed
 from dataflow_assets.serving.finish import usable
 from dataflow_assets.serving.spec import TransformersSpec
@@ -36,12 +35,7 @@ class TransformersServing:
     supports_n = True
 
     def __init__(self, spec: TransformersSpec) -> None:
-        missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-        if missing:
-            raise ConfigError(
-                f"a serving of type 'transformers' needs {' and '.join(missing)}, which is not installed; "
-                "run `pip install 'dataflow_assets[models]'`"
-            )
+        require(dict.fromkeys(_PACKAGES, "models"), "a serving of type 'transformers'")
         self.model = spec.model
         self._spec = spec
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="transformers")

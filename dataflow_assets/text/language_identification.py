@@ -7,14 +7,14 @@ from typing import Any
 from dataflow_assets.optional_packages import require
 
 UNDETERMINED = "und"
-NEEDED = ("py3langid", "language")  # the package, and the extra that brings it
+NEEDED = {"py3langid": "language"}  # the package, and the extra that brings it
 # The model tells Wu and Cantonese from other Chinese, and is seldom sure of it: one written language.
 _CHINESE = frozenset({"yue", "wuu"})
 
 
 def check_installed(asker: str) -> None:
     """Raises ConfigError, with the command to run, where py3langid is missing."""
-    require(*NEEDED, asker)
+    require(NEEDED, asker)
 
 
 @cache

@@ -2,8 +2,6 @@
 
 import inspect
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +14,7 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import DatasetOperator, Operator, RowOperator, build_operator
 from dataflow_assets.operators.catalog import by_kind, described, kind_of
 from dataflow_assets.operators.models.model_operator import ModelOperator
-from dataflow_assets.operators.registry import _modules_by_name, operators
+from dataflow_assets.operators.registry import operators
 from dataflow_assets.operators_page import page
 
 TREE = Path(__file__).parents[2]
@@ -124,21 +122,3 @@ def test_an_operator_without_an_example_is_still_described():
 def test_the_page_is_what_the_operators_say():
     command = "python -m dataflow_assets.operators_page > docs/operators.md"
     assert (TREE / "docs/operators.md").read_text("utf-8") == page(), f"out of date: run `{command}`"
-
-
-def test_an_operator_is_found_without_importing_all_others():
-    code = (
-        "import sys; from dataflow_assets.operators.registry import find_operator; "
-        "find_operator('strip_html'); "
-        "print(sorted(name for name in sys.modules if name.startswith('dataflow_assets.operators.')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=TREE, capture_output=True, text=True, check=True)
-    assert "refiners.html'" in done.stdout and "operators.llm" not in done.stdout
-
-
-def test_the_module_of_every_operator_is_known_from_its_source():
-    known = {
-        name: cls.__module__ for name, cls in operators().items() if cls.__module__.startswith("dataflow_")
-    }
-    found = _modules_by_name()
-    assert {name: found.get(name) for name in known} == known

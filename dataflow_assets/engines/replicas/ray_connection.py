@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import importlib.util
 import logging
 import os
 import socket
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.optional_packages import require
 
 ADDRESS_VARIABLE = "RAY_ADDRESS"
 NAMESPACE = "dataflow_assets"
@@ -49,11 +49,7 @@ class RaySettings:
 
 def require_ray() -> None:
     """Raises ConfigError where the package is not installed."""
-    if importlib.util.find_spec("ray") is None:
-        raise ConfigError(
-            "a step with replicas needs the package ray, which is not installed; "
-            "run `pip install 'dataflow_assets[ray]'`"
-        )
+    require({"ray": "ray"}, "a step with replicas")
 
 
 _guard = threading.RLock()

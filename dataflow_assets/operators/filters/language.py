@@ -61,7 +61,7 @@ class FilterLanguage(TextFilter):
 
     def needed_packages(self) -> Mapping[str, str]:
         """The model of languages."""
-        return dict([NEEDED])
+        return NEEDED
 
     def writes(self) -> Schema:
         """Language and score in `mode: annotate`, else nothing."""

@@ -1,6 +1,6 @@
 """Writes texts by a local model, without a server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import xxhash
@@ -9,7 +9,6 @@ from pydantic import Field
 from dataflow_assets.batch import Schema
 from dataflow_assets.errors import RowError
 from dataflow_assets.operators.models.generators import Generator, TransformersGenerator, VllmGenerator
-from dataflow_assets.operators.models.loading import check_installed, check_model_is_there
 from dataflow_assets.operators.models.model_operator import ModelOperator, Texts, Values
 from dataflow_assets.operators.models.model_params import ModelParams
 from dataflow_assets.operators.registry import register
@@ -68,13 +67,9 @@ class GenerateLocal(ModelOperator[Generator]):
         out = self.params.output_column
         return {out: "string", f"{out}_finish_reason": "string", f"{out}_tokens": "int64"}
 
-    def check_ready(self) -> None:
-        """Raises ConfigError without the packages or the model's folder."""
-        if self.params.backend == "vllm":
-            check_installed(self.name, ["vllm"], "vllm")
-            check_model_is_there(self.name, self.params)
-        else:
-            super().check_ready()
+    def needed_packages(self) -> Mapping[str, str]:
+        """What runs the model: vLLM is no extra, it wants its own version of torch."""
+        return {"vllm": ""} if self.params.backend == "vllm" else super().needed_packages()
 
     def load(self) -> Generator:
         """The backend with its model."""

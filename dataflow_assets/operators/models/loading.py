@@ -1,8 +1,7 @@
 """Loads a `transformers` model: where it runs, in which precision, how much it can look at, what it is."""
 
 import gc
-import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,6 @@ _NO_LIMIT = 1_000_000
 _TOKENS_PER_PASS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 _SAMPLE_BYTES = 1 << 16
 _SAMPLES = 16
-
-
-def check_installed(name: str, packages: Sequence[str], what: str = "'dataflow_assets[models]'") -> None:
-    """Raises ConfigError where the operator `name` needs a package that is not installed."""
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
-        raise ConfigError(
-            f"operator {name!r} needs {' and '.join(missing)}, which is not installed; "
-            f"run `pip install {what}`"
-        )
 
 
 def check_model_is_there(name: str, params: ModelParams) -> None:

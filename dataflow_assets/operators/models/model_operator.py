@@ -4,14 +4,13 @@ import threading
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import pyarrow as pa
 
 from dataflow_assets.batch import arrow_field, column_of, values_of
 from dataflow_assets.errors import MissingValue, RowError
 from dataflow_assets.operators.models.loading import (
-    check_installed,
     check_model_is_there,
     free_memory,
     model_identity,
@@ -35,7 +34,6 @@ class ModelOperator(RowOperator, Generic[Model]):
     """
 
     releases_gil = True
-    packages: ClassVar[Sequence[str]] = ("torch", "transformers")
 
     def __init__(self, params: ModelParams) -> None:
         super().__init__(params)
@@ -84,9 +82,13 @@ class ModelOperator(RowOperator, Generic[Model]):
         left_out = {"model", "revision", *_HOW_IT_IS_RUN}
         return {key: value for key, value in super().fingerprint_of_params().items() if key not in left_out}
 
+    def needed_packages(self) -> Mapping[str, str]:
+        """What runs the model."""
+        return {"torch": "models", "transformers": "models"}
+
     def check_ready(self) -> None:
         """Raises ConfigError without the packages or the model's folder."""
-        check_installed(self.name, self.packages)
+        super().check_ready()
         check_model_is_there(self.name, self._place)
 
     def model(self) -> Model:

@@ -1,6 +1,5 @@
 """A tokenizer that lies on this machine, by file, folder or name."""
 
-import importlib.util
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +9,7 @@ import xxhash
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.splitting.sizes import Encoding
+from dataflow_assets.optional_packages import require
 
 _FILE = "tokenizer.json"
 
@@ -26,11 +26,7 @@ def find_tokenizer(name: str, base_dir: Path) -> TokenizerFile:
 
     Nothing is downloaded. Raises ConfigError where there is none, or the package tokenizers is missing.
     """
-    if importlib.util.find_spec("tokenizers") is None:
-        raise ConfigError(
-            "counting tokens needs the package tokenizers, which is not installed; "
-            "run `pip install 'dataflow_assets[models]'`"
-        )
+    require({"tokenizers": "models"}, "counting tokens")
     path = base_dir / Path(name).expanduser()
     path = path / _FILE if path.is_dir() else path
     if not path.is_file():

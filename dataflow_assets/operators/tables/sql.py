@@ -60,7 +60,7 @@ class Sql(RegroupingOperator):
     params: _SqlParams
 
     def __init__(self, params: _SqlParams | None = None) -> None:
-        require("duckdb", "sql", f"operator {self.name!r}")  # the columns of the result are its answer
+        require({"duckdb": "sql"}, f"operator {self.name!r}")  # the columns of the result are its answer
         super().__init__(params)
         self._described: dict[tuple[tuple[str, ColumnType], ...], Described] = {}
 

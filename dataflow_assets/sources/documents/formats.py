@@ -1,10 +1,9 @@
 """Which document formats there are, by extension, and what they need to be read."""
 
-import importlib.util
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.optional_packages import require
 from dataflow_assets.sources.spec import FileFormat
 
 FORMATS: dict[str, FileFormat] = {
@@ -29,8 +28,4 @@ def document_format(name: str) -> FileFormat | None:
 def check_packages(formats: Iterable[str | None]) -> None:
     """Raises ConfigError where a package that reads one of these formats is missing."""
     for kind in sorted({each for each in formats if each in _PACKAGES}):
-        if importlib.util.find_spec(_PACKAGES[kind]) is None:
-            raise ConfigError(
-                f"reading {kind} needs the package {_PACKAGES[kind]}, which is not installed; "
-                "run `pip install 'dataflow_assets[documents]'`"
-            )
+        require({_PACKAGES[kind]: "documents"}, f"reading {kind}")

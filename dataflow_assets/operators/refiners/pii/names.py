@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.optional_packages import require
 
 PERSON = "person"
 PERSON_TAG = "<PERSON>"
@@ -18,11 +19,7 @@ class PersonNames:
     """
 
     def __init__(self, language: str, model: str) -> None:
-        if importlib.util.find_spec("presidio_analyzer") is None:
-            raise ConfigError(
-                "names of persons need the package presidio-analyzer, which is not installed; "
-                "run `pip install 'dataflow_assets[pii]'`"
-            )
+        require({"presidio_analyzer": "pii"}, "kind `person`")
         if importlib.util.find_spec(model) is None:
             raise ConfigError(
                 f"names of persons need the spaCy model {model!r}, which is not installed; "
