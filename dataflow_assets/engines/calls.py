@@ -151,10 +151,10 @@ class CallEngine:
     def _begun(self, operator: LLMOperator, row: Mapping[str, object]) -> "asyncio.Task[RowDone]":
         task = asyncio.ensure_future(self._row(operator, row))
         self._tasks.add(task)
-        task.add_done_callback(self._ended_row)
+        task.add_done_callback(self._finished)
         return task
 
-    def _ended_row(self, task: "asyncio.Task[RowDone]") -> None:
+    def _finished(self, task: "asyncio.Task[RowDone]") -> None:
         self._tasks.discard(task)
         self._rows.release()
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dataflow_assets.operators.filters.number import numbers_of
+from dataflow_assets.operators.filters.number import bound_reasons, numbers_of
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
 
@@ -61,18 +61,11 @@ class FilterBy(RowOperator):
 
     def apply(self, table: pa.Table) -> Outcome:
         """Keeps the rows without a reason, in order."""
-        text = pa.large_string()
-        reasons = pa.chunked_array([pa.nulls(len(table), text)])
+        reasons = pa.chunked_array([pa.nulls(len(table), pa.large_string())])
         failed: dict[int, Exception] = {}
         for column, bounds in self.params.rules.items():
             numbers, errors = numbers_of(table, column)
             failed = dict(zip(*errors, strict=True)) | failed
-            for bound, outside, side in (
-                (bounds.min, pc.less, "too_low"),
-                (bounds.max, pc.greater, "too_high"),
-            ):
-                if bound is not None:
-                    missed = pc.fill_null(outside(numbers, bound), False)
-                    reason = pc.if_else(missed, pa.scalar(f"{column}_{side}", text), pa.scalar(None, text))
-                    reasons = pc.coalesce(reasons, reason)
+            missed = bound_reasons(numbers, bounds.min, bounds.max, f"{column}_")
+            reasons = pc.coalesce(reasons, missed)
         return split_by_reason(table, reasons, RowErrors(list(failed), list(failed.values())).in_order())

@@ -49,19 +49,24 @@ class FilterNumber(RowOperator):
         """Keeps the rows without a reason, in order."""
         name = self.params.column
         numbers, errors = numbers_of(table, name)
-        return split_by_reason(table, self._reasons(numbers), _with_nulls(name, numbers, errors))
+        return split_by_reason(
+            table,
+            bound_reasons(numbers, self.params.min, self.params.max),
+            _with_nulls(name, numbers, errors),
+        )
 
-    def _reasons(self, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-        none = pa.scalar(None, pa.large_string())
-        reasons = pa.chunked_array([pa.nulls(len(numbers), pa.large_string())])
-        for bound, outside, reason in (
-            (self.params.max, pc.greater, "too_high"),
-            (self.params.min, pc.less, "too_low"),
-        ):
-            if bound is not None:
-                mask = pc.fill_null(outside(numbers, bound), False)
-                reasons = pc.if_else(mask, pa.scalar(reason, none.type), reasons)
-        return reasons
+
+def bound_reasons(
+    numbers: pa.ChunkedArray, least: float | None, most: float | None, prefix: str = ""
+) -> pa.ChunkedArray:
+    """For each number `<prefix>too_low` or `<prefix>too_high`, or null: within the bounds, or no number."""
+    text = pa.large_string()
+    reasons = pa.chunked_array([pa.nulls(len(numbers), text)])
+    for bound, outside, side in ((least, pc.less, "too_low"), (most, pc.greater, "too_high")):
+        if bound is not None:
+            missed = pc.fill_null(outside(numbers, bound), False)
+            reasons = pc.if_else(missed, pa.scalar(f"{prefix}{side}", text), reasons)
+    return reasons
 
 
 def numbers_of(table: pa.Table, name: str) -> tuple[pa.ChunkedArray, RowErrors]:
