@@ -11,12 +11,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from dataflow_assets.batch import arrow_schema, packed, schema_of
+from dataflow_assets.batch import packed
 from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.isolation import killed, none_kept
 from dataflow_assets.engines.replicas.chunks import BatchDone, BatchInHand, Chunk, ChunkSize
 from dataflow_assets.engines.replicas.host import ChunkDone, ChunkLost, Replica, ReplicaDied, ReplicaHost
 from dataflow_assets.engines.replicas.request import ReplicaRequest
-from dataflow_assets.engines.wire import from_wire, killed
+from dataflow_assets.engines.wire import from_wire
 from dataflow_assets.errors import DataflowError, ReplicaError, Stopped
 from dataflow_assets.operators.operator import Outcome, RowOperator
 
@@ -78,8 +79,7 @@ class ReplicaPool:
     def run(self, table: pa.Table) -> BatchDone:
         """What became of the rows of a batch, in their order. Raises ReplicaError, ConfigError, Stopped."""
         if not table.num_rows:
-            kept = arrow_schema(self._operator.output_schema(schema_of(table))).empty_table()
-            return BatchDone(Outcome(kept), {})
+            return BatchDone(Outcome(none_kept(self._operator, table)), {})
         batch = BatchInHand(table)
         with self._lock:
             if self._ended is not None:
