@@ -1,5 +1,6 @@
 """The pool of replicas: deals chunks of all batches in hand out, replaces the dead, restores the order."""
 
+import contextlib
 import queue
 import threading
 import time
@@ -125,15 +126,17 @@ class ReplicaPool:
 
     def _free(self, error: BaseException) -> None:
         """Kills the replicas, and lets every batch raise what ended the pool."""
-        try:
+        with contextlib.ExitStack() as last_first:  # all of it, though one raises
+            last_first.callback(self._end_batches, error)
+            last_first.callback(self._host.close)
             for member in self._members:
-                member.replica.kill()
-            self._host.close()
-        finally:
-            with self._lock:
-                self._ended = error
-            for batch in self._batches:
-                batch.future.set_exception(error)
+                last_first.callback(member.replica.kill)
+
+    def _end_batches(self, error: BaseException) -> None:
+        with self._lock:
+            self._ended = error
+        for batch in self._batches:
+            batch.future.set_exception(error)
 
     def _start(self, takes_the_place: bool) -> None:
         member = _Member(self._host.start(), takes_the_place)
