@@ -89,15 +89,27 @@ def model_of(kind: str, params: ModelParams, device: str) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    model = _read(getattr(transformers, kind), params, dtype=getattr(torch, params.dtype))
+    how = {"dtype": getattr(torch, params.dtype), "output_loading_info": True}
+    model, info = _read(getattr(transformers, kind), params, **how)
+    missing = [name for name in sorted(info["missing_keys"]) if kind != "AutoModel" or not _is_pooler(name)]
+    if missing:
+        raise RunError(
+            f"the model {params.model!r} has no weights for {', '.join(missing[:3])}, which would be random "
+            f"numbers; set `model` to one that was trained as what `transformers` calls {kind}"
+        )
     return model.to(device).eval()
+
+
+def _is_pooler(name: str) -> bool:
+    """Whether these weights are behind the last hidden states, which are all that is read of an AutoModel."""
+    return "pooler" in name.split(".")
 
 
 def _read(kind: Any, params: ModelParams, **how: object) -> Any:
     revision = {} if params.revision is None or params.folder is not None else {"revision": params.revision}
     try:
         return kind.from_pretrained(params.source, **revision, **how)
-    except (OSError, ValueError, ImportError, KeyError) as error:
+    except Exception as error:  # broken files raise whatever reads them: safetensors, pickle, JSON
         raise RunError(
             f"the model {params.model!r} cannot be loaded: {error}; set `model` to a folder with a model, or "
             "to a name on a hub that can be reached"
