@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -15,6 +15,24 @@ _NO_LIMIT = 1_000_000
 _TOKENS_PER_PASS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 _SAMPLE_BYTES = 1 << 16
 _SAMPLES = 16
+
+
+class LoadedModel(NamedTuple):
+    """A model that is ready to be run, and what it is run with; `most_tokens` is what it can look at."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    most_tokens: int
+    passes: ForwardPasses
+
+
+def loaded_model(kind: str, params: ModelParams) -> LoadedModel:
+    """The model as `transformers`' class of this name has it. Raises RunError."""
+    device = _device_of(params)
+    tokenizer = _tokenizer_of(params)
+    model = _model_of(kind, params, device)
+    return LoadedModel(model, tokenizer, device, most_tokens(model, tokenizer), _passes_of(params, device))
 
 
 def check_model_is_there(name: str, params: ModelParams) -> None:
@@ -61,7 +79,7 @@ def _sampled(path: Path) -> str:
     return digest.hexdigest()
 
 
-def device_of(params: ModelParams) -> str:
+def _device_of(params: ModelParams) -> str:
     """The device that is meant. Raises RunError where it is not there."""
     import torch
 
@@ -75,15 +93,15 @@ def device_of(params: ModelParams) -> str:
     return params.device
 
 
-def tokenizer_of(params: ModelParams) -> Any:
+def _tokenizer_of(params: ModelParams) -> Any:
     """The model's tokenizer. Raises RunError."""
     from transformers import AutoTokenizer
 
     return _read(AutoTokenizer, params)
 
 
-def model_of(kind: str, params: ModelParams, device: str) -> Any:
-    """The model as `transformers`' class of this name has it, ready to be run. Raises RunError."""
+def _model_of(kind: str, params: ModelParams, device: str) -> Any:
+    """The model on its device. Raises RunError, also where it lacks weights."""
     import torch
     import transformers
     from transformers.utils import logging
@@ -116,7 +134,7 @@ def _read(kind: Any, params: ModelParams, **how: object) -> Any:
         ) from error
 
 
-def passes_of(params: ModelParams, device: str) -> ForwardPasses:
+def _passes_of(params: ModelParams, device: str) -> ForwardPasses:
     """The forward passes of a model on this device."""
     kind = device.partition(":")[0]
     return ForwardPasses(params.tokens_per_pass or _TOKENS_PER_PASS[kind], free_memory)
