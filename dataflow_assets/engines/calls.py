@@ -1,9 +1,10 @@
 """Runs operators that ask models: many rows at once in one event loop, over all batches in hand."""
 
 import asyncio
+import contextlib
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from dataflow_assets.serving.client import Client
 
 LOOK_EVERY_S = 0.1
-# The loop gives up the GIL at each send and receive; a thread that computes would keep it for 5 ms each time.
 _SWITCH_S = 0.0005
 Result = TypeVar("Result")
 
@@ -77,7 +77,6 @@ class CallEngine:
             asyncio.run_coroutine_threadsafe(self._closed(), loop).result()
         finally:
             _end_loop(loop, thread)
-            sys.setswitchinterval(self._switch_s)
 
     def _in_loop(self, work: Coroutine[object, object, Result]) -> "Future[Result]":
         """The work in the loop, which is made when it is first needed. Raises what the client raises."""
@@ -94,7 +93,7 @@ class CallEngine:
             raise Stopped("the step was closed")
         if self._loop is None:
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="calls", daemon=True)
+            thread = threading.Thread(target=_run_loop, args=(loop,), name="calls", daemon=True)
             thread.start()
             try:
                 asyncio.run_coroutine_threadsafe(self._opened(), loop).result()
@@ -102,8 +101,6 @@ class CallEngine:
                 _end_loop(loop, thread)
                 raise
             self._loop, self._thread = loop, thread
-            self._switch_s = sys.getswitchinterval()
-            sys.setswitchinterval(min(_SWITCH_S, self._switch_s))
         return self._loop
 
     async def _opened(self) -> None:
@@ -182,6 +179,38 @@ def _as_done(result: RowDone | BaseException) -> RowDone:
     if isinstance(result, BaseException):
         raise result
     return result
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    with _short_turns():
+        loop.run_forever()
+
+
+_turns = threading.Lock()
+_loops = 0
+_usual_s = 0.0
+
+
+@contextlib.contextmanager
+def _short_turns() -> Iterator[None]:
+    """Threads take shorter turns as long as a loop runs; with the last one the usual turns are back.
+
+    A loop gives up the GIL at each send and receive; a thread that computes would keep it for 5 ms
+    each time.
+    """
+    global _loops, _usual_s
+    with _turns:
+        if not _loops:
+            _usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(min(_SWITCH_S, _usual_s))
+        _loops += 1
+    try:
+        yield
+    finally:
+        with _turns:
+            _loops -= 1
+            if not _loops:
+                sys.setswitchinterval(_usual_s)
 
 
 def _end_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

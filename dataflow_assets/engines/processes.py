@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.engine import joined_outcomes
-from dataflow_assets.engines.wire import Wire, from_wire, killed, to_wire
+from dataflow_assets.engines.isolation import killed
+from dataflow_assets.engines.wire import Wire, from_wire, to_wire
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 
 MAX_ATTEMPTS = 3

@@ -1,10 +1,7 @@
 """Outcomes as bytes, for engines whose workers are other processes."""
 
-import pyarrow as pa
-
-from dataflow_assets.batch import arrow_schema, packed, schema_of, unpacked
-from dataflow_assets.errors import WorkerDied
-from dataflow_assets.operators.operator import Outcome, RowErrors, RowOperator
+from dataflow_assets.batch import packed, unpacked
+from dataflow_assets.operators.operator import Outcome
 
 Wire = tuple[bytes | None, ...]
 
@@ -19,10 +16,3 @@ def from_wire(wire: Wire) -> Outcome:
     kept, rejected, failed = (None if data is None else unpacked(data) for data in wire)
     assert kept is not None
     return Outcome(kept, rejected, failed)
-
-
-def killed(operator: RowOperator, row: pa.Table, attempts: int) -> Outcome:
-    """The outcome of the one row that ended its process each time."""
-    kept = arrow_schema(operator.output_schema(schema_of(row))).empty_table()
-    error = WorkerDied(f"the worker process died on this row in each of {attempts} attempts")
-    return Outcome(kept, None, RowErrors([0], [error]).failed_rows(row, attempts))

@@ -9,13 +9,15 @@ import dagster as dg
 
 from dataflow_assets.engines.replicas import ray_connection
 from dataflow_assets.engines.replicas.capacity import check_capacity
-from dataflow_assets.engines.replicas.ray_connection import RaySettings, require_ray
+from dataflow_assets.engines.replicas.ray_connection import RaySettings
 from dataflow_assets.operators.registry import import_object
+from dataflow_assets.optional_packages import require
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.replicas import replica_request
 
 RAY_KEY = "ray"
 RESOURCE_VARIABLE = "DATAFLOW_RAY"
+_PACKAGES = {"ray": "ray", "dagster_ray": "ray"}
 
 
 def ray_resources(pipelines: Iterable[Pipeline]) -> dict[str, object]:
@@ -30,8 +32,8 @@ def _ray_resource() -> object:
     named = os.environ.get(RESOURCE_VARIABLE)
     if named:
         return import_object(named)
-    if importlib.util.find_spec("dagster_ray") is None or importlib.util.find_spec("ray") is None:
-        return dg.ResourceDefinition(lambda context: require_ray())
+    if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
+        return dg.ResourceDefinition(lambda context: require(_PACKAGES, "a step with replicas"))
     from dataflow_assets.resources.ray_cluster import RayCluster
 
     return RayCluster()

@@ -28,6 +28,13 @@ class Writer:
         self._tokenizer = tokenizer
         self._model = model
         self._device = device
+        eos = model.generation_config.eos_token_id
+        eos = tokenizer.eos_token_id if eos is None else eos
+        ends: list[int] = eos if isinstance(eos, list) else [] if eos is None else [eos]
+        pad = tokenizer.pad_token_id
+        # what fills up the batch, which the model never reads
+        self._pad: int = next(iter(ends), 0) if pad is None else pad
+        self._ends = {*ends, self._pad}
 
     def written(self, rows: Sequence[Prompted]) -> list[Written]:
         """The text of each row, made in one batch."""
@@ -59,23 +66,6 @@ class Writer:
         if found:
             return Written(text[: min(found)], len(kept), "stop")
         return Written(text, len(kept) + (end is not None), "length" if end is None else "stop")
-
-    @property
-    def _pad(self) -> int:
-        """The token that fills up the batch; the model never reads it."""
-        pad = self._tokenizer.pad_token_id
-        return next(iter(self._eos), 0) if pad is None else pad
-
-    @property
-    def _eos(self) -> list[int]:
-        """The tokens by which the model ends an answer."""
-        found = self._model.generation_config.eos_token_id
-        found = self._tokenizer.eos_token_id if found is None else found
-        return found if isinstance(found, list) else [] if found is None else [found]
-
-    @property
-    def _ends(self) -> set[int]:
-        return {*self._eos, self._pad}
 
 
 def padded(sequences: Sequence[Sequence[int]], pad: int, device: str, left: bool) -> tuple[Any, Any]:

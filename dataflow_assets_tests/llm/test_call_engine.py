@@ -1,6 +1,7 @@
 """The engine of calls: what is a row's own error, and what ends the run."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -129,3 +130,14 @@ def test_a_closed_engine_begins_nothing(tmp_path: Path) -> None:
     made.close()
     with pytest.raises(Stopped):
         made.run(Careless(), TABLE)
+
+
+def test_the_turns_of_threads_are_the_usual_ones_after_the_last_engine(tmp_path: Path) -> None:
+    usual = sys.getswitchinterval()
+    first, second = (engine(tmp_path, Serving(str.upper)) for _ in range(2))
+    first.run(Careless(), TABLE)
+    second.run(Careless(), TABLE)
+    first.close()
+    assert sys.getswitchinterval() < usual
+    second.close()
+    assert sys.getswitchinterval() == pytest.approx(usual)

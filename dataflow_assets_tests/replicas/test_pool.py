@@ -15,7 +15,7 @@ from dataflow_assets.control import Pause, StopFlag
 from dataflow_assets.engines.engine import check_law
 from dataflow_assets.engines.replicas.chunks import MAX_ATTEMPTS, BatchDone
 from dataflow_assets.engines.replicas.in_process import InProcessHost
-from dataflow_assets.engines.replicas.pool import MAX_DEATHS_IN_A_ROW, MAX_STARTS, ReplicaPool
+from dataflow_assets.engines.replicas.pool import MAX_DEATHS_IN_A_ROW, MAX_STARTS, ReplicaPool, _raise
 from dataflow_assets.engines.replicas.request import ReplicaRequest
 from dataflow_assets.errors import ConfigError, Paused, ReplicaError, Stopped
 from dataflow_assets_tests.replicas.operators import FaultParams, Score, maker
@@ -180,3 +180,23 @@ def test_close_frees_whoever_waits() -> None:
     with pytest.raises(Stopped):
         pool.run(numbered(1))
     assert host.alive == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_replica_that_cannot_be_ended_keeps_nobody_else_alive() -> None:
+    pool, host = made_pool(ReplicaRequest(3))
+    pool.run(numbered(3))
+    closed = threading.Event()
+    host.close = closed.set
+    stuck = host.alive[0]
+    kill, stuck.kill = stuck.kill, lambda: _raise(OSError("no connection"))
+    pool.close()
+    assert host.alive == [stuck] and closed.is_set()
+    kill()
+
+
+def test_an_answered_chunk_is_not_held() -> None:
+    pool, host = made_pool(ReplicaRequest(1, chunk_rows=1))
+    pool.run(numbered(20))
+    assert host.alive[0]._owed == set()
+    pool.close()

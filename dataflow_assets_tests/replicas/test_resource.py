@@ -40,6 +40,18 @@ def test_without_the_package_definitions_load_and_a_run_says_what_to_install(
         PipelineWork(pipeline).check_before_run()
 
 
+def test_without_dagster_ray_alone_the_resource_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "dagster_ray" else found(name, *rest)
+    )
+    resource = ray_resources([made_pipeline(tmp_path, replicas=2)])[RAY_KEY]
+    with pytest.raises(ConfigError, match=r"needs dagster_ray.*pip install 'dataflow_assets\[ray\]'"):
+        resource(dg.build_init_resource_context())  # pyright: ignore[reportCallIssue]
+
+
 def test_the_address_is_given_or_of_the_environment_or_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert RayCluster().settings().resolved_address == "local"
@@ -63,3 +75,9 @@ def test_a_resource_of_dagster_ray_has_connected_by_itself() -> None:
 def test_a_cluster_that_is_not_there_or_not_the_one_of_this_process_is_told() -> None:
     with ray_connection.held(), pytest.raises(ConfigError, match="cannot be"):
         ray_connection.connect(RaySettings("127.0.0.1:1"))
+
+
+def test_settings_that_cannot_be_used_are_told_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")  # so that it is put back
+    with pytest.raises(ConfigError, match="cannot be reached: ValueError"):
+        ray_connection._Owner(RaySettings("local", token="a\0b")).connect()

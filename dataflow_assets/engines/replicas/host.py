@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from dataflow_assets.batch import unpacked
-from dataflow_assets.engines.replicas.isolation import isolated
+from dataflow_assets.engines.isolation import isolated
 from dataflow_assets.engines.wire import Wire, to_wire
 from dataflow_assets.operators.operator import RowOperator
 

@@ -47,7 +47,7 @@ class InProcessReplica:
         self._make = make
         self._ended = ended
         self._chunks: queue.SimpleQueue[tuple[bytes, Future[ChunkDone]] | None] = queue.SimpleQueue()
-        self._owed: list[Future[ChunkDone]] = []
+        self._owed: set[Future[Any]] = {self.ready}
         self._lock = threading.Lock()
         self._is_dead = False
 
@@ -62,7 +62,7 @@ class InProcessReplica:
             if self._is_dead:
                 future.set_exception(ReplicaDied("the replica is dead"))
                 return future
-            self._owed.append(future)
+            self._owed.add(future)
         self._chunks.put((rows, future))
         return future
 
@@ -78,9 +78,8 @@ class InProcessReplica:
             self._is_dead = True
         self._ended(self)
         self._chunks.put(None)
-        for future in [self.ready, *self._owed]:
-            if not future.done():
-                future.set_exception(ReplicaDied("the replica died"))
+        for future in self._owed:
+            future.set_exception(ReplicaDied("the replica died"))
 
     def _work(self) -> None:
         try:
@@ -100,6 +99,7 @@ class InProcessReplica:
                 self._answer(future, ChunkDone(done_here(operator, rows), perf_counter() - started))
             except ReplicaCrash:
                 self.kill()
+                return
             except Exception as error:  # noqa: BLE001  the pool raises it
                 self._answer(future, error)
 
@@ -108,6 +108,7 @@ class InProcessReplica:
         with self._lock:
             if self._is_dead:
                 return
+            self._owed.remove(future)
             if isinstance(answer, Exception):
                 future.set_exception(answer)
             else:

@@ -1,5 +1,6 @@
 """The pool of replicas: deals chunks of all batches in hand out, replaces the dead, restores the order."""
 
+import contextlib
 import queue
 import threading
 import time
@@ -11,12 +12,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from dataflow_assets.batch import arrow_schema, packed, schema_of
+from dataflow_assets.batch import packed
 from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.isolation import killed, none_kept
 from dataflow_assets.engines.replicas.chunks import BatchDone, BatchInHand, Chunk, ChunkSize
 from dataflow_assets.engines.replicas.host import ChunkDone, ChunkLost, Replica, ReplicaDied, ReplicaHost
 from dataflow_assets.engines.replicas.request import ReplicaRequest
-from dataflow_assets.engines.wire import from_wire, killed
+from dataflow_assets.engines.wire import from_wire
 from dataflow_assets.errors import DataflowError, ReplicaError, Stopped
 from dataflow_assets.operators.operator import Outcome, RowOperator
 
@@ -78,8 +80,7 @@ class ReplicaPool:
     def run(self, table: pa.Table) -> BatchDone:
         """What became of the rows of a batch, in their order. Raises ReplicaError, ConfigError, Stopped."""
         if not table.num_rows:
-            kept = arrow_schema(self._operator.output_schema(schema_of(table))).empty_table()
-            return BatchDone(Outcome(kept), {})
+            return BatchDone(Outcome(none_kept(self._operator, table)), {})
         batch = BatchInHand(table)
         with self._lock:
             if self._ended is not None:
@@ -125,15 +126,17 @@ class ReplicaPool:
 
     def _free(self, error: BaseException) -> None:
         """Kills the replicas, and lets every batch raise what ended the pool."""
-        try:
+        with contextlib.ExitStack() as last_first:  # all of it, though one raises
+            last_first.callback(self._end_batches, error)
+            last_first.callback(self._host.close)
             for member in self._members:
-                member.replica.kill()
-            self._host.close()
-        finally:
-            with self._lock:
-                self._ended = error
-            for batch in self._batches:
-                batch.future.set_exception(error)
+                last_first.callback(member.replica.kill)
+
+    def _end_batches(self, error: BaseException) -> None:
+        with self._lock:
+            self._ended = error
+        for batch in self._batches:
+            batch.future.set_exception(error)
 
     def _start(self, takes_the_place: bool) -> None:
         member = _Member(self._host.start(), takes_the_place)

@@ -163,10 +163,10 @@ class _Owner:
     def _own(self) -> None:
         import ray
 
-        arguments = self._arguments()
-        if not arguments["log_to_driver"]:
-            _silence_raylets()
         try:
+            arguments = self._arguments()
+            if not arguments["log_to_driver"]:
+                _silence_raylets()
             ray.init(address=self.address, **arguments)
         except BaseException as error:  # noqa: BLE001  raised in the thread that waits
             self._error = error

@@ -55,9 +55,13 @@ class _LastLines(logging.Handler):
         self._lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps the record as a line."""
+        """Keeps the record as a line; one that cannot be formatted is told as `logging` tells it."""
         if len(self._lines) < _LOG_LINES:
-            line = f"{record.levelname} {record.name}: {record.getMessage()}"
+            try:
+                line = f"{record.levelname} {record.name}: {record.getMessage()}"
+            except Exception:  # noqa: BLE001  whoever logs does not fail by it: no row is at fault
+                self.handleError(record)
+                return
             self._lines.append(line[:_LINE_CHARS])
 
     def taken(self) -> tuple[str, ...]:

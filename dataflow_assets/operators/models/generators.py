@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from dataflow_assets.operators.models.forward_passes import OutOfMemory
-from dataflow_assets.operators.models.loading import (
-    device_of,
-    model_of,
-    most_tokens,
-    passes_of,
-    tokenizer_of,
-)
+from dataflow_assets.operators.models.loading import loaded_model
 from dataflow_assets.operators.models.model_params import ModelParams
 from dataflow_assets.serving.transformers_writing import Prompted, Writer, Written
 
@@ -31,12 +25,9 @@ class TransformersGenerator:
     """Generates in true batches of rows of like length, within a limit of tokens."""
 
     def __init__(self, params: ModelParams) -> None:
-        device = device_of(params)
-        self.tokenizer = tokenizer_of(params)
-        model = model_of("AutoModelForCausalLM", params, device)
-        self.most_tokens = most_tokens(model, self.tokenizer)
-        self.passes = passes_of(params, device)
-        self._writer = Writer(self.tokenizer, model, device)
+        loaded = loaded_model("AutoModelForCausalLM", params)
+        self.tokenizer, self.most_tokens, self.passes = loaded.tokenizer, loaded.most_tokens, loaded.passes
+        self._writer = Writer(loaded.tokenizer, loaded.model, loaded.device)
 
     def written(self, rows: Sequence[Prompted]) -> Sequence[Written | OutOfMemory]:
         """The text of each row, in order; a row counts with its prompt and the most that it may get."""
@@ -50,9 +41,8 @@ class VllmGenerator:
     """Generates by vLLM, which batches by itself; `tokens_per_pass` does not matter."""
 
     def __init__(self, params: ModelParams) -> None:
-        self._vllm = importlib.import_module(
-            "vllm"
-        )  # no extra of ours: it wants a version of torch of its own
+        # no extra of ours brings it: it wants a version of torch of its own
+        self._vllm = importlib.import_module("vllm")
         self._llm: Any = self._vllm.LLM(
             model=params.source, revision=params.revision, dtype=params.dtype, seed=0
         )

@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 
 from dataflow_assets.errors import RowError
 from dataflow_assets.operators.models.forward_passes import NotFinite
-from dataflow_assets.operators.models.loading import (
-    device_of,
-    model_of,
-    most_tokens,
-    passes_of,
-    tokenizer_of,
-)
+from dataflow_assets.operators.models.loading import loaded_model
 from dataflow_assets.operators.models.model_params import ReadingParams
 from dataflow_assets.serving.transformers_writing import padded
 
@@ -38,12 +32,9 @@ class LanguageModel:
     def __init__(self, params: ReadingParams) -> None:
         import torch
 
-        self.device = device_of(params)
-        self.tokenizer = tokenizer_of(params)
-        self._model = model_of("AutoModelForCausalLM", params, self.device)
-        most = most_tokens(self._model, self.tokenizer)
-        self.max_tokens = min(params.max_tokens or most, most)
-        self.passes = passes_of(params, self.device)
+        loaded = loaded_model("AutoModelForCausalLM", params)
+        self._model, self.tokenizer, self.device, limit, self.passes = loaded
+        self.max_tokens = min(params.max_tokens or limit, limit)
         self._body: Any = self._model.base_model
         self._head: Any = self._model.get_output_embeddings()
         if not self._is_body_and_head():

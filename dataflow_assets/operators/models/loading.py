@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -15,6 +15,24 @@ _NO_LIMIT = 1_000_000
 _TOKENS_PER_PASS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 _SAMPLE_BYTES = 1 << 16
 _SAMPLES = 16
+
+
+class LoadedModel(NamedTuple):
+    """A model that is ready to be run, and what it is run with; `most_tokens` is what it can look at."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    most_tokens: int
+    passes: ForwardPasses
+
+
+def loaded_model(kind: str, params: ModelParams) -> LoadedModel:
+    """The model as `transformers`' class of this name has it. Raises RunError."""
+    device = _device_of(params)
+    tokenizer = _tokenizer_of(params)
+    model = _model_of(kind, params, device)
+    return LoadedModel(model, tokenizer, device, most_tokens(model, tokenizer), _passes_of(params, device))
 
 
 def check_model_is_there(name: str, params: ModelParams) -> None:
@@ -61,7 +79,7 @@ def _sampled(path: Path) -> str:
     return digest.hexdigest()
 
 
-def device_of(params: ModelParams) -> str:
+def _device_of(params: ModelParams) -> str:
     """The device that is meant. Raises RunError where it is not there."""
     import torch
 
@@ -75,36 +93,48 @@ def device_of(params: ModelParams) -> str:
     return params.device
 
 
-def tokenizer_of(params: ModelParams) -> Any:
+def _tokenizer_of(params: ModelParams) -> Any:
     """The model's tokenizer. Raises RunError."""
     from transformers import AutoTokenizer
 
     return _read(AutoTokenizer, params)
 
 
-def model_of(kind: str, params: ModelParams, device: str) -> Any:
-    """The model as `transformers`' class of this name has it, ready to be run. Raises RunError."""
+def _model_of(kind: str, params: ModelParams, device: str) -> Any:
+    """The model on its device. Raises RunError, also where it lacks weights."""
     import torch
     import transformers
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    model = _read(getattr(transformers, kind), params, dtype=getattr(torch, params.dtype))
+    how = {"dtype": getattr(torch, params.dtype), "output_loading_info": True}
+    model, info = _read(getattr(transformers, kind), params, **how)
+    missing = [name for name in sorted(info["missing_keys"]) if kind != "AutoModel" or not _is_pooler(name)]
+    if missing:
+        raise RunError(
+            f"the model {params.model!r} has no weights for {', '.join(missing[:3])}, which would be random "
+            f"numbers; set `model` to one that was trained as what `transformers` calls {kind}"
+        )
     return model.to(device).eval()
+
+
+def _is_pooler(name: str) -> bool:
+    """Whether these weights are behind the last hidden states, which are all that is read of an AutoModel."""
+    return "pooler" in name.split(".")
 
 
 def _read(kind: Any, params: ModelParams, **how: object) -> Any:
     revision = {} if params.revision is None or params.folder is not None else {"revision": params.revision}
     try:
         return kind.from_pretrained(params.source, **revision, **how)
-    except (OSError, ValueError, ImportError, KeyError) as error:
+    except Exception as error:  # broken files raise whatever reads them: safetensors, pickle, JSON
         raise RunError(
             f"the model {params.model!r} cannot be loaded: {error}; set `model` to a folder with a model, or "
             "to a name on a hub that can be reached"
         ) from error
 
 
-def passes_of(params: ModelParams, device: str) -> ForwardPasses:
+def _passes_of(params: ModelParams, device: str) -> ForwardPasses:
     """The forward passes of a model on this device."""
     kind = device.partition(":")[0]
     return ForwardPasses(params.tokens_per_pass or _TOKENS_PER_PASS[kind], free_memory)

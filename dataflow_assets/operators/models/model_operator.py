@@ -8,13 +8,9 @@ from typing import Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from dataflow_assets.batch import arrow_field, column_of, values_of
+from dataflow_assets.batch import ROW_ID, arrow_field, column_of, values_of
 from dataflow_assets.errors import MissingValue, RowError
-from dataflow_assets.operators.models.loading import (
-    check_model_is_there,
-    free_memory,
-    model_identity,
-)
+from dataflow_assets.operators.models.loading import check_model_is_there, free_memory, model_identity
 from dataflow_assets.operators.models.model_params import ModelParams
 from dataflow_assets.operators.operator import Outcome, RowErrors, RowOperator, unusable_text
 
@@ -115,7 +111,7 @@ class ModelOperator(RowOperator, Generic[Model]):
         positions, rows, errors = self._texts(table)
         results: Sequence[Values | RowError] = []
         if rows:
-            row_ids = [table["row_id"][position].as_py() for position in positions]
+            row_ids = table[ROW_ID].take(pa.array(positions, pa.int64())).to_pylist()
             with self._lock:
                 results = self.results(self.model(), rows, row_ids)
         kept: list[int] = []

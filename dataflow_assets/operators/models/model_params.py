@@ -1,5 +1,6 @@
 """Parameters that every operator with a local model has: which model, where it runs, and how."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -37,8 +38,9 @@ class ModelParams(Params):
 
     @model_validator(mode="after")
     def _finds_its_folder(self, info: ValidationInfo) -> "ModelParams":
-        folder = Path((info.context or {}).get("base_dir") or ".", Path(self.model).expanduser())
-        self._folder = str(folder.resolve()) if folder.is_dir() else None
+        base_dir = (info.context or {}).get("base_dir") or "."
+        folder = os.path.join(base_dir, os.path.expanduser(self.model))
+        self._folder = os.path.realpath(folder) if os.path.isdir(folder) else None
         return self
 
     @property

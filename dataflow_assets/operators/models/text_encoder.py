@@ -6,13 +6,7 @@ from typing import Any
 
 from dataflow_assets.errors import RowError
 from dataflow_assets.operators.models.forward_passes import NotFinite
-from dataflow_assets.operators.models.loading import (
-    device_of,
-    model_of,
-    most_tokens,
-    passes_of,
-    tokenizer_of,
-)
+from dataflow_assets.operators.models.loading import loaded_model
 from dataflow_assets.operators.models.model_params import ReadingParams
 from dataflow_assets.operators.models.texts import Tokens, whole_tokens
 from dataflow_assets.serving.transformers_writing import padded
@@ -36,13 +30,9 @@ class TextEncoder:
     ) -> None:
         import torch
 
-        self.device = device_of(params)
-        self.tokenizer = tokenizer_of(params)
-        model = model_of(kind, params, self.device)
+        model, self.tokenizer, self.device, limit, self.passes = loaded_model(kind, params)
         self.config = model.config
-        limit = most_tokens(model, self.tokenizer)
         self.max_tokens = min(params.max_tokens or most or limit, limit)
-        self.passes = passes_of(params, self.device)
         self._pad = self.tokenizer.pad_token_id or 0
         if self.config.pad_token_id is None:
             self.config.pad_token_id = self._pad  # decoders look for the last token by it

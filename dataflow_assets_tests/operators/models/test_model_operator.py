@@ -89,7 +89,9 @@ def test_vllm_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch):
         built("generate_local", backend="vllm").check_ready()
 
 
-@pytest.mark.parametrize("model", ["./models/none", "/none", "~/none", "a/b/c"])
+@pytest.mark.parametrize(
+    "model", ["./models/none", "/none", "~/none", "~nobody_here/none", "/" + "x" * 300, "a/b/c"]
+)
 def test_a_folder_that_is_not_there_is_refused_before_the_run(model: str):
     with pytest.raises(ConfigError, match="there is no folder"):
         built("embed_text", model=model).check_ready()
@@ -133,6 +135,18 @@ def test_a_model_that_cannot_be_loaded_is_said(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RunError, match="cannot be loaded"):
         built("embed_text", model=str(tmp_path)).apply(table(text=["a"]))
+
+
+def test_weights_that_are_cut_off_are_said(tiny_gpt2: Path, tmp_path: Path):
+    weights = shutil.copytree(tiny_gpt2, tmp_path / "copy") / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(RunError, match="cannot be loaded"):
+        built("embed_text", model=str(weights.parent)).apply(table(text=["a"]))
+
+
+def test_a_model_that_was_not_trained_for_it_is_refused(tiny_gpt2: Path):
+    with pytest.raises(RunError, match=r"no weights for score\.weight"):
+        built("classify_with_model", model=str(tiny_gpt2)).apply(table(text=["a"]))
 
 
 def test_how_a_model_is_run_redoes_nothing_and_which_model_it_is_does(tiny_gpt2: Path, tmp_path: Path):
