@@ -67,6 +67,7 @@ class FilterChain(RuleFilter):
     """
 
     name = "filter_chain"
+    version = "2"
     Params = _ChainParams
     params: _ChainParams
 

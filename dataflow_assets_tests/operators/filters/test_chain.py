@@ -35,6 +35,13 @@ def test_the_verdicts_are_those_of_one_step_after_the_other():
     assert len({reason for reason, _ in reasons.values()}) > 4
 
 
+@pytest.mark.parametrize("pattern", [r"^\w+$", r"f\z", r"(?:\w+)+!"])
+def test_a_pattern_has_the_engine_that_it_has_in_a_step_of_its_own(pattern: str):
+    rows, params = table(text=["café", "cafe", "a" * 50]), {"pattern": pattern, "engine": "re2"}
+    chain = {"filters": [{"type": "filter_regex", "params": params}]}
+    assert applied("filter_chain", rows, chain).kept == applied("filter_regex", rows, params).kept
+
+
 def test_annotate_adds_the_measures_of_all():
     params = {"mode": "annotate", "filters": [FILTERS[0], FILTERS[1]]}
     kept = applied("filter_chain", table(text=["One two:"]), params).kept
