@@ -34,6 +34,7 @@ class FilterRegex(TextFilter):
     """
 
     name = "filter_regex"
+    version = "2"
     Params = _FilterRegexParams
     params: _FilterRegexParams
 
