@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from urllib.parse import unquote
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -17,6 +18,8 @@ _ADDRESS = re.compile(
     re.DOTALL,
 )
 _TOKEN = re.compile(r"[^\W_]+")
+_DOT = re.compile(r"\.")
+_PAGE_END = re.compile(r"[/?]")
 
 
 class _UrlParams(ColumnParams):
@@ -91,12 +94,17 @@ class FilterUrl(TextFilter):
             for name, entries in self.params.lists().items()
         }
 
+    @cached_property
+    def _longest(self) -> Mapping[str, int]:
+        """The characters of the longest entry of each list."""
+        return {name: max(map(len, entries), default=0) for name, entries in self.params.lists().items()}
+
     def reason(self, text: str) -> str | None:
         """The list on which the address is, or None."""
-        lists = self.params.lists()
-        if lists["domains"] and any(domain in lists["domains"] for domain in _domains_of(text)):
+        lists, longest = self.params.lists(), self._longest
+        if lists["domains"] and not lists["domains"].isdisjoint(_domains_of(text, longest["domains"])):
             return "listed_domain"
-        if lists["urls"] and any(page in lists["urls"] for page in _pages_of(text)):
+        if lists["urls"] and not lists["urls"].isdisjoint(_pages_of(text, longest["urls"])):
             return "listed_url"
         address = folded(unquote(text))
         words = _TOKEN.findall(address) if lists["words"] else ()
@@ -131,15 +139,19 @@ def _page(address: str) -> str:
     return _host(address).removeprefix("www.") + page.rstrip("/")
 
 
-def _domains_of(address: str) -> Iterator[str]:
-    """The host and every domain that it belongs to."""
-    labels = _host(address).split(".")
-    return (".".join(labels[start:]) for start in range(len(labels)))
+def _domains_of(address: str, longest: int) -> Iterator[str]:
+    """The host and every domain that it belongs to, of at most so many characters."""
+    host = _host(address)
+    if len(host) <= longest:
+        yield host
+    for cut in _DOT.finditer(host, max(0, len(host) - longest - 1)):
+        yield host[cut.end() :]
 
 
-def _pages_of(address: str) -> Iterator[str]:
-    """The page and those above it."""
+def _pages_of(address: str, longest: int) -> Iterator[str]:
+    """The page and those above it, of at most so many characters."""
     page = _page(address)
-    yield page
-    for cut in re.finditer(r"[/?]", page):
+    if len(page) <= longest:
+        yield page
+    for cut in _PAGE_END.finditer(page, 0, longest + 1):
         yield page[: cut.start()]

@@ -137,6 +137,19 @@ def test_an_address_is_on_a_list_or_not(url: str, expected: str | None):
     assert reason("filter_url", url, **params) == expected
 
 
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("a." * 500_000 + "b", None),
+        ("a." * 500_000 + "spam.org", "listed_domain"),
+        ("a/" * 500_000, None),
+        ("x.org/a" + "/b" * 500_000, "listed_url"),
+    ],
+)
+def test_a_very_long_address_is_looked_up_as_far_as_the_lists_reach(address: str, expected: str | None):
+    assert reason("filter_url", address, domains=["spam.org"], urls=["x.org/a"]) == expected
+
+
 def test_lists_of_addresses_come_from_files_too(tmp_path: Path):
     (tmp_path / "domains").write_text("# of a list\nspam.org\n")
     (tmp_path / "urls").write_text("x.org/a\n")
