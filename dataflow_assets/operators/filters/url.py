@@ -52,7 +52,7 @@ class _UrlParams(ColumnParams):
             if not _TOKEN.fullmatch(word):
                 raise ValueError(f"word {word!r} is not letters and digits alone; `parts` finds any text")
         self._domains = frozenset(map(_listed_domain, [*self.domains, *read_lists(self.domain_files, info)]))
-        self._urls = frozenset(map(_page, [*self.urls, *read_lists(self.url_files, info)]))
+        self._urls = frozenset(map(_listed_page, [*self.urls, *read_lists(self.url_files, info)]))
         self._words = frozenset(words)
         if not (self._domains or self._urls or self._words or self.parts):
             raise ValueError(
@@ -69,14 +69,14 @@ class _UrlParams(ColumnParams):
 class FilterUrl(TextFilter):
     """Keeps the rows whose address is on no list of domains, addresses or words.
 
-    Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string). Case,
-    scheme, user, port, `www.`, a full stop or slash at the end and a fragment count not; a domain in
-    other letters and its `xn--` form are the same. A domain means its subdomains: `spam.org` also drops
-    `www.shop.spam.org`, not `notspam.org`. An address means the pages below it: `a.org/x` also drops
-    `a.org/x/y?z`. Words are compared with the runs of letters and digits of the decoded address. Rejected
-    rows have the reason `listed_domain`, `listed_url`, `listed_words` or `listed_part`, the first that
-    holds. What is no address has no domain and is judged by words and parts. Raises nothing on text. The
-    content of the files decides: a changed file is a changed step. Source: the lists of datatrove's
+    Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string). The case of
+    a host, scheme, user, port, a full stop or slash at the end and a fragment count not, nor, in `urls`,
+    `www.`; a domain in other letters and its `xn--` form are the same. A domain means its subdomains:
+    `spam.org` also drops `www.shop.spam.org`, not `notspam.org`. An address means the pages below it:
+    `a.org/x` also drops `a.org/x/y?z`. Words are compared with the runs of letters and digits of the decoded
+    address. Rejected rows have the reason `listed_domain`, `listed_url`, `listed_words` or `listed_part`, the
+    first that holds. What is no address has no domain and is judged by words and parts. Raises nothing on
+    text. The content of the files decides: a changed file is a changed step. Source: the lists of datatrove's
     URLFilter (RefinedWeb, Penedo et al. 2023).
 
     Example:
@@ -130,6 +130,12 @@ def _listed_domain(entry: str) -> str:
     if not host or "/" in entry.strip("/").removeprefix("http://").removeprefix("https://"):
         raise ValueError(f"{entry!r} is no domain; expected one like `spam.example`")
     return host
+
+
+def _listed_page(entry: str) -> str:
+    if not _host(entry):
+        raise ValueError(f"{entry!r} is no address; expected one like `spam.example/page`")
+    return _page(entry)
 
 
 def _page(address: str) -> str:

@@ -94,6 +94,7 @@ def test_a_list_of_fifty_thousand_words_is_no_trouble():
         ("filter_url", {}, "nothing to look for"),
         ("filter_url", {"words": ["free money"]}, "is not letters and digits alone"),
         ("filter_url", {"domains": ["spam.example/page"]}, "is no domain"),
+        ("filter_url", {"urls": ["/page"]}, "is no address"),
         ("filter_url", {"parts": [""]}, "blank"),
     ],
 )
