@@ -12,6 +12,7 @@ from dataflow_assets.operators.filters.profile import Profile
 from dataflow_assets.operators.filters.rules import (
     Miss,
     Misses,
+    Phrase,
     PlacedDocuments,
     Rule,
     RuleFilter,
@@ -93,16 +94,16 @@ def _lines_are_enough(document: Document, profile: Profile, threshold: float) ->
 
 class _C4Params(RuleParams):
     max_word_chars: Threshold = threshold_field("A line with a longer word is taken out.")
-    terminal_marks: list[str] | None = Field(
+    terminal_marks: list[Phrase] | None = Field(
         None,
         description="A line that ends in none of these, or in `...`, is taken out; `[]` switches it off. "
         "Default: of the profile.",
     )
     min_line_words: Threshold = threshold_field("A line of fewer words between white space is taken out.")
-    line_phrases: list[str] | None = Field(
+    line_phrases: list[Phrase] | None = Field(
         None, description="A line with one of these, in lower case, is taken out. Default: of the profile."
     )
-    policy_phrases: list[str] | None = Field(
+    policy_phrases: list[Phrase] | None = Field(
         None, description="The same, after the look for curly brackets. Default: of the profile."
     )
     remove_citations: bool | None = Field(

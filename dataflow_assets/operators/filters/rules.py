@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import pyarrow as pa
 from pydantic import BaseModel, Field
@@ -18,6 +18,8 @@ from dataflow_assets.text.words import packages_for
 REJECT_VALUE = "reject_value"
 REJECT_THRESHOLD = "reject_threshold"
 Threshold = float | Literal["off"] | None
+# A blank one would be found in every text.
+Phrase = Annotated[str, Field(pattern=r"\S")]
 Measure = Callable[[Document, Profile], float | None]
 
 
