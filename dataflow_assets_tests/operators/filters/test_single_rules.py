@@ -30,6 +30,10 @@ ENGLISH = "We walk to the sea. It is cold and the wind blows! Do you come with u
 CHINESE = "我们先检查每一行是否完整！如果一行没有句末标点，它多半是导航栏。这样的判断对中文也要成立吗？"
 
 
+def test_five_characters_may_be_three_sentences():
+    assert drops_of("filter_sentence_count", ["a.b.c"], min=0, max=2.8, language="en") == [True]
+
+
 @pytest.mark.parametrize("blank", ["", " "])
 @pytest.mark.parametrize(
     ("name", "list_"),
