@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from dataflow_assets.batch import Schema, arrow_field
+from dataflow_assets.batch import Schema, with_column
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.filters.profile import Profile
 from dataflow_assets.operators.filters.rules import (
@@ -165,9 +165,8 @@ class FilterC4(RuleFilter):
         for place, document in documents:
             reading = None if place in failed else _reading(document, self.profile(document.language))
             texts[place] = document.text if reading is None else "\n".join(reading.lines).strip()
-        index = table.schema.get_field_index(self.params.column)
-        field = arrow_field(self.params.column, "string")
-        return table.set_column(index, field, pa.array(texts, field.type)), misses, errors
+        edited = with_column(table, self.params.column, "string", pa.array(texts, pa.large_string()))
+        return edited, misses, errors
 
     def miss(self, document: Document) -> Miss | None:
         """The reason of the first line that drops the text, then too few sentences."""
