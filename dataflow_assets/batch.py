@@ -197,6 +197,12 @@ def widen_schema(schemas: Iterable[Mapping[str, ColumnType | None]]) -> dict[str
     return union
 
 
+def with_column(table: pa.Table, name: str, kind: ColumnType, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with this column, in the place of one of the same name, else at the end."""
+    field, index = arrow_field(name, kind), table.schema.get_field_index(name)
+    return table.append_column(field, values) if index < 0 else table.set_column(index, field, values)
+
+
 def conform(table: pa.Table, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The same rows with exactly these columns: missing ones null, narrower ones as JSON.
 

@@ -6,7 +6,7 @@ import textwrap
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -158,6 +158,8 @@ def _type_name(annotation: Any) -> str:
         return " | ".join(map(str, inner))
     if origin in (Union, types.UnionType):
         return " | ".join(_type_name(part) for part in inner)
+    if origin is Annotated:
+        return _type_name(inner[0])
     if origin is list:
         return f"list of {_type_name(inner[0])}"
     if origin is dict:

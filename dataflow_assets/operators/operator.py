@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from dataflow_assets.batch import Schema, arrow_field, column_type, values_of
+from dataflow_assets.batch import Schema, arrow_field, column_type, values_of, with_column
 from dataflow_assets.errors import MissingValue, RowError, WrongType
 from dataflow_assets.operators.selected_texts import one_chunk
 from dataflow_assets.optional_packages import require
@@ -303,10 +303,7 @@ class TextColumnOperator(Operator):
         result = table
         for name, values in columns.items():
             whole = values if texts.positions is None else _scattered(values, texts.positions, table.num_rows)
-            field, index = arrow_field(name, kinds[name]), table.schema.get_field_index(name)
-            result = (
-                result.append_column(field, whole) if index < 0 else result.set_column(index, field, whole)
-            )
+            result = with_column(result, name, kinds[name], whole)
         rejected = self._rejected_nulls(table, texts)
         if not errors.positions and rejected is None:
             return Outcome(result)
@@ -434,7 +431,7 @@ def _scattered(values: pa.Array | pa.ChunkedArray, positions: pa.Array, length: 
     """The values at their positions in a column of this length; null elsewhere."""
     mask = np.zeros(length, bool)
     mask[positions.to_numpy()] = True
-    return pc.replace_with_mask(pa.nulls(length, pa.large_string()), pa.array(mask), one_chunk(values))
+    return pc.replace_with_mask(pa.nulls(length, values.type), pa.array(mask), one_chunk(values))
 
 
 def _with_value(array: pa.Array, positions: Sequence[int], value: str) -> pa.Array:

@@ -24,6 +24,9 @@ except ImportError:  # Python 3.10
     import sre_parse as _re_parser
 
 _MAX_RE2_REPEATS = 1000
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+# Plain characters to `re`, not to `regex`: fuzzy matching (`{e<=1}`), POSIX classes (`[a[:digit:]]`).
+_REGEX_ALONE = re.compile(r"\{(?!\d*,?\d*\})|\[:")
 
 
 class _NoRe2Form(Exception):
@@ -35,10 +38,12 @@ def re2_pattern(pattern: str, *, groups: bool = False, empty: bool = True) -> st
 
     Translated are literals, sets of characters and ranges, `.`, `^`, groups, alternatives and
     repeats. Not: `\w \d \s \b` (ASCII in RE2), `$` (Python also matches before a last newline),
-    look-around, back-references, flags. `groups` says that the groups' contents are used, `empty`
-    that it makes no difference where a pattern matches nothing: Python and RE2 find other empty
-    matches beside a match.
+    look-around, back-references, flags, what only the `regex` module knows. `groups` says that the
+    groups' contents are used, `empty` that it makes no difference where a pattern matches nothing:
+    Python and RE2 find other empty matches beside a match.
     """
+    if _REGEX_ALONE.search(_ESCAPE.sub("", pattern)):
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)

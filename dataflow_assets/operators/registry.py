@@ -100,7 +100,7 @@ def _imported(path: str) -> type[Operator]:
 def import_object(path: str) -> object:
     """The object at `package.module:name`. Raises ConfigError that says which part is missing."""
     module_name, _, attribute = path.partition(":")
-    if not module_name or not attribute:
+    if not module_name or not attribute or module_name.startswith("."):
         raise ConfigError(f"{path!r} is no path to Python code; expected `package.module:name`")
     try:
         loaded = importlib.import_module(module_name)

@@ -51,7 +51,7 @@ class Ngrams:
         if count < 1:
             return True
         longest = int(self._chars_of(n).max()) + n - 1
-        most = int(share * chars / longest)
+        most = int(min(share * chars / longest, count))
         if most * longest / chars > share:
             most -= 1
         if most >= count:

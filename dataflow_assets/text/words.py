@@ -14,8 +14,10 @@ from dataflow_assets.text.language import Language
 from dataflow_assets.text.vocabulary import Vocabulary
 
 _PACKAGES: dict[Language, tuple[str, ...]] = {"en": (), "zh": ("jieba", "rjieba")}
-# Words of texts that are kept for the next filter of a chain: about 10 bytes each, 40 MB.
+# Words of texts that are kept for the next filter of a chain: about 10 bytes each, 40 MB. A text, however
+# short, takes as much room as a hundred words.
 _MAX_KEPT_WORDS = 4_000_000
+_WORDS_PER_TEXT = 100
 
 
 class Words:
@@ -90,13 +92,17 @@ class _Kept:
 
     def keep(self, key: tuple[Language, bytes], words: Words) -> None:
         self._words[key] = words
-        self._total += len(words)
+        self._total += _room(words)
         while self._total > _MAX_KEPT_WORDS:
-            self._total -= len(self._words.popitem(last=False)[1])
+            self._total -= _room(self._words.popitem(last=False)[1])
 
     def clear(self) -> None:
         self._words.clear()
         self._total = 0
+
+
+def _room(words: Words) -> int:
+    return _WORDS_PER_TEXT + len(words)
 
 
 class _Tokenizer:

@@ -119,6 +119,13 @@ def test_an_operator_without_an_example_is_still_described():
     assert (found.kind, found.example, found.reads, found.columns) == ("other", "", None, "")
 
 
+def test_types_are_named_as_one_writes_them():
+    marks = next(
+        each for each in described(SHIPPED["filter_fineweb"]).parameters if each.name == "terminal_marks"
+    )
+    assert marks.type == "list of text | null"
+
+
 def test_the_page_is_what_the_operators_say():
     command = "python -m dataflow_assets.operators_page > docs/operators.md"
     assert (TREE / "docs/operators.md").read_text("utf-8") == page(), f"out of date: run `{command}`"

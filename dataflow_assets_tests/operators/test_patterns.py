@@ -88,6 +88,9 @@ def test_re2_takes_patterns_that_mean_the_same(pattern: str):
         "\ud800",
         "(?(1)a|b)(c)",
         r"\G",
+        "(?:foo){e<=1}",
+        "(?:foo){1<=e<=2}",
+        "[a[:digit:]]",
     ],
 )
 def test_re2_leaves_the_rest_to_python(pattern: str):
@@ -173,6 +176,14 @@ def test_a_row_that_takes_too_long_fails_alone(name: str):
 def test_a_wrong_pattern_is_refused_at_load(params: dict[str, object], message: str):
     with pytest.raises(ConfigError, match=regex.escape(message)):
         build_operator("regex_replace", params)
+
+
+@pytest.mark.parametrize(("pattern", "text"), [("(?:foo){e<=1}", "fxo"), ("[a[:digit:]]", "5")])
+def test_what_only_the_regex_module_knows_is_not_left_to_re2(pattern: str, text: str):
+    assert ids(applied("filter_regex", table(text=[text]), {"pattern": pattern}).kept) == ["r0"]
+    assert edited("regex_replace", [text], {"pattern": pattern, "replacement": "-"}) == ["-"]
+    rules = [{"name": "n", "pattern": pattern, "replacement": "-"}]
+    assert edited("regex_redact", [text], {"rules": rules}) == ["-"]
 
 
 def test_rejected_rows_say_whether_the_pattern_matched():

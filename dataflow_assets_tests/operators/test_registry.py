@@ -50,6 +50,12 @@ def test_a_name_of_ours_in_another_package_is_refused(entry_points: list) -> Non
         find_operator("strip_html")
 
 
+@pytest.mark.parametrize("path", [".steps:Theirs", ":Theirs", "steps:"])
+def test_half_a_path_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="is no path to Python code"):
+        find_operator(path)
+
+
 def test_a_name_is_found_without_importing_all_operators() -> None:
     code = (
         "import sys; from dataflow_assets.operators.registry import find_operator; "

@@ -6,12 +6,13 @@ from typing import NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from dataflow_assets.batch import Schema, arrow_field
+from dataflow_assets.batch import Schema, with_column
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.filters.profile import Profile
 from dataflow_assets.operators.filters.rules import (
     Miss,
     Misses,
+    Phrase,
     PlacedDocuments,
     Rule,
     RuleFilter,
@@ -93,16 +94,16 @@ def _lines_are_enough(document: Document, profile: Profile, threshold: float) ->
 
 class _C4Params(RuleParams):
     max_word_chars: Threshold = threshold_field("A line with a longer word is taken out.")
-    terminal_marks: list[str] | None = Field(
+    terminal_marks: list[Phrase] | None = Field(
         None,
         description="A line that ends in none of these, or in `...`, is taken out; `[]` switches it off. "
         "Default: of the profile.",
     )
     min_line_words: Threshold = threshold_field("A line of fewer words between white space is taken out.")
-    line_phrases: list[str] | None = Field(
+    line_phrases: list[Phrase] | None = Field(
         None, description="A line with one of these, in lower case, is taken out. Default: of the profile."
     )
-    policy_phrases: list[str] | None = Field(
+    policy_phrases: list[Phrase] | None = Field(
         None, description="The same, after the look for curly brackets. Default: of the profile."
     )
     remove_citations: bool | None = Field(
@@ -164,9 +165,8 @@ class FilterC4(RuleFilter):
         for place, document in documents:
             reading = None if place in failed else _reading(document, self.profile(document.language))
             texts[place] = document.text if reading is None else "\n".join(reading.lines).strip()
-        index = table.schema.get_field_index(self.params.column)
-        field = arrow_field(self.params.column, "string")
-        return table.set_column(index, field, pa.array(texts, field.type)), misses, errors
+        edited = with_column(table, self.params.column, "string", pa.array(texts, pa.large_string()))
+        return edited, misses, errors
 
     def miss(self, document: Document) -> Miss | None:
         """The reason of the first line that drops the text, then too few sentences."""

@@ -7,10 +7,11 @@ from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from dataflow_assets.operators.filters.rules import Measure, Miss, RuleFilter, RuleParams
 from dataflow_assets.operators.operator import Params, TextFilter
-from dataflow_assets.operators.registry import build_operator, register
+from dataflow_assets.operators.registry import build_operator, find_operator, register
 from dataflow_assets.text.document import Document
 
-_OF_ALL = ("column", "mode", "language", "on_null")
+# What the filters by rules have of the step; nulls are the step's alone.
+_OF_RULES = ("column", "mode", "language")
 
 
 class _Filter(Params):
@@ -38,11 +39,14 @@ class _ChainParams(RuleParams):
         return self
 
     def _made(self, given: _Filter, base_dir: Any) -> RuleFilter | TextFilter:
-        if of_all := [name for name in _OF_ALL if name in given.params]:
-            raise ValueError(f"{of_all[0]} of {given.type!r} is that of the step: give it beside `filters`")
-        made = build_operator(given.type, {"column": self.column, **given.params}, base_dir)
-        if isinstance(made, RuleFilter) and not made.writes() and type(made).apply is RuleFilter.apply:
-            return type(made)(made.params.model_copy(update={"language": self.language}))
+        for name in (*_OF_RULES, "on_null"):
+            if name in given.params:
+                raise ValueError(f"{name} of {given.type!r} is that of the step: give it beside `filters`")
+        names = _OF_RULES if issubclass(find_operator(given.type), RuleFilter) else ("column",)
+        of_all = {name: getattr(self, name) for name in names}
+        made = build_operator(given.type, {**of_all, **given.params}, base_dir)
+        if isinstance(made, RuleFilter) and _only_judges(type(made)):
+            return made
         if isinstance(made, TextFilter) and type(made).reason is not TextFilter.reason:
             if self.mode == "filter":
                 return made
@@ -67,6 +71,7 @@ class FilterChain(RuleFilter):
     """
 
     name = "filter_chain"
+    version = "2"
     Params = _ChainParams
     params: _ChainParams
 
@@ -102,6 +107,10 @@ class FilterChain(RuleFilter):
             if miss is not None:
                 return miss
         return None
+
+
+def _only_judges(filter_: type[RuleFilter]) -> bool:
+    return filter_.apply is RuleFilter.apply and filter_.judged is RuleFilter.judged
 
 
 def _measures(made: RuleFilter | TextFilter) -> Mapping[str, Measure]:

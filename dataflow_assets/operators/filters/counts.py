@@ -41,7 +41,7 @@ def _has_sentences(document: Document, profile: Profile, least: float) -> bool:
 
 def _is_short(document: Document, profile: Profile, most: float) -> bool:
     """Whether there is no room for more sentences: each has a letter and an end."""
-    return len(document.text) < 2 * most
+    return (len(document.text) + 1) // 2 <= most
 
 
 def _characters(document: Document, profile: Profile) -> float:
@@ -95,6 +95,7 @@ class FilterSentenceCount(RuleFilter):
     """
 
     name = "filter_sentence_count"
+    version = "2"
     Params = Within
     params: Within
     rules = (

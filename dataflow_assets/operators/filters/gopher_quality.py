@@ -3,7 +3,14 @@
 from pydantic import Field
 
 from dataflow_assets.operators.filters.profile import Profile
-from dataflow_assets.operators.filters.rules import Rule, RuleFilter, RuleParams, Threshold, threshold_field
+from dataflow_assets.operators.filters.rules import (
+    Phrase,
+    Rule,
+    RuleFilter,
+    RuleParams,
+    Threshold,
+    threshold_field,
+)
 from dataflow_assets.operators.registry import register
 from dataflow_assets.text.characters import ELLIPSES
 from dataflow_assets.text.document import Document
@@ -58,7 +65,7 @@ class _GopherQualityParams(RuleParams):
     max_ellipsis_lines: Threshold = threshold_field("The largest share of lines that end in an ellipsis.")
     min_words_with_letter: Threshold = threshold_field("The least share of words with a letter.")
     min_stop_words: Threshold = threshold_field("The fewest different stop words.")
-    stop_words: list[str] | None = Field(None, description="The stop words. Default: of the profile.")
+    stop_words: list[Phrase] | None = Field(None, description="The stop words. Default: of the profile.")
 
 
 @register

@@ -6,7 +6,14 @@ from functools import cache
 from pydantic import Field
 
 from dataflow_assets.operators.filters.profile import Profile
-from dataflow_assets.operators.filters.rules import Rule, RuleFilter, RuleParams, Threshold, threshold_field
+from dataflow_assets.operators.filters.rules import (
+    Phrase,
+    Rule,
+    RuleFilter,
+    RuleParams,
+    Threshold,
+    threshold_field,
+)
 from dataflow_assets.operators.registry import register
 from dataflow_assets.text.check_digits import is_id_card
 from dataflow_assets.text.document import Document
@@ -33,7 +40,7 @@ def _term_pattern(terms: tuple[str, ...]) -> re.Pattern[str]:
 class _IdCardParams(RuleParams):
     max_numbers: Threshold = threshold_field("The most valid numbers.")
     max_terms: Threshold = threshold_field("The most terms.")
-    terms: list[str] | None = Field(
+    terms: list[Phrase] | None = Field(
         None, description="Words and phrases of identity documents, in any case. Default: of the profile."
     )
 

@@ -6,8 +6,8 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field, field_validator
 
-from dataflow_assets.batch import Schema, arrow_field
-from dataflow_assets.operators.operator import ColumnParams, Outcome, TextFilter, split_by_reason
+from dataflow_assets.batch import Schema, column_of
+from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextFilter
 from dataflow_assets.operators.registry import register
 from dataflow_assets.optional_packages import version_of
 from dataflow_assets.text.language_identification import NEEDED, check_known, identify
@@ -56,6 +56,7 @@ class FilterLanguage(TextFilter):
     """
 
     name = "filter_language"
+    version = "2"
     Params = _LanguageParams
     params: _LanguageParams
 
@@ -72,19 +73,12 @@ class FilterLanguage(TextFilter):
         if self.params.mode == "filter":
             return super().apply(table)
         texts = self.texts(table)
-        places = range(len(table)) if texts.positions is None else texts.positions.to_pylist()
-        found: list[tuple[str, float] | tuple[None, None]] = [(None, None)] * len(table)
-        for place, text in zip(places, texts.values.to_pylist(), strict=True):
-            found[place] = identify(text, apart=self.params.languages)
-        annotated = table
-        for place, (name, kind) in enumerate(_COLUMNS.items()):
-            values = pa.array([row[place] for row in found], arrow_field(name, kind).type)
-            annotated = _with_column(annotated, arrow_field(name, kind), values)
-        reasons: list[str | None] = [None] * len(table)
-        if self.params.on_null == "reject":
-            for place in texts.nulls:
-                reasons[place] = "missing_text"
-        return split_by_reason(annotated, pa.array(reasons, pa.large_string()), texts.errors)
+        found = [identify(text, apart=self.params.languages) for text in texts.values.to_pylist()]
+        columns = {
+            name: column_of([row[place] for row in found], kind)
+            for place, (name, kind) in enumerate(_COLUMNS.items())
+        }
+        return self.with_columns(table, texts, columns, RowErrors.none())
 
     def reason(self, text: str) -> str | None:
         """`other_language`, `unsure_language`, or None."""
@@ -95,9 +89,3 @@ class FilterLanguage(TextFilter):
         if least is None:
             least = _MIN_SCORES.get(language, _MIN_SCORE)
         return "unsure_language" if score < least else None
-
-
-def _with_column(table: pa.Table, field: pa.Field, values: pa.Array) -> pa.Table:
-    """The table with this column, in the place of one of the same name."""
-    index = table.schema.get_field_index(field.name)
-    return table.append_column(field, values) if index < 0 else table.set_column(index, field, values)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from dataflow_assets.operators.filters.profile import Profile
-from dataflow_assets.operators.filters.rules import RuleFilter
+from dataflow_assets.operators.filters.rules import Phrase, RuleFilter
 from dataflow_assets.operators.filters.single_rule import AtLeast, AtMost, at_least, at_most, share
 from dataflow_assets.operators.registry import register
 from dataflow_assets.text.characters import ELLIPSES
@@ -46,7 +46,7 @@ def _lines_without_javascript(document: Document, profile: Profile) -> float | N
 
 
 class _BulletParams(AtMost):
-    bullets: list[str] | None = Field(
+    bullets: list[Phrase] | None = Field(
         None, description="What a line of a list begins with. Default: of the profile."
     )
 

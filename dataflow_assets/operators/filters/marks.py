@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from dataflow_assets.operators.filters.profile import Profile
-from dataflow_assets.operators.filters.rules import RuleFilter
+from dataflow_assets.operators.filters.rules import Phrase, RuleFilter
 from dataflow_assets.operators.filters.single_rule import (
     AtLeast,
     AtMost,
@@ -223,7 +223,7 @@ class FilterSpecialCharacters(RuleFilter):
 
 
 class _WatermarkParams(AtMost):
-    watermarks: list[str] | None = Field(
+    watermarks: list[Phrase] | None = Field(
         None, description="The phrases, in their case. Default: of the profile."
     )
 

@@ -76,7 +76,7 @@ def numbers_of(table: pa.Table, name: str) -> tuple[pa.ChunkedArray, RowErrors]:
         error = WrongType(f"wrong type: column {name!r} is {kind}, expected int64 or float64")
         nothing = pa.chunked_array([pa.nulls(len(table), pa.float64())])
         return nothing, RowErrors(list(range(len(table))), [error] * len(table))
-    numbers = pc.cast(table[name], pa.float64())
+    numbers = pc.cast(table[name], pa.float64(), safe=False)  # from 2**53 on rounded, as the bounds are
     places = pc.indices_nonzero(pc.fill_null(numbers.is_nan(), False)).to_pylist()
     error = WrongType(f"wrong type: column {name!r} holds NaN, expected a number")
     return numbers, RowErrors(places, [error] * len(places))

@@ -34,6 +34,7 @@ class FilterRegex(TextFilter):
     """
 
     name = "filter_regex"
+    version = "2"
     Params = _FilterRegexParams
     params: _FilterRegexParams
 
@@ -56,7 +57,9 @@ class FilterRegex(TextFilter):
         return "pattern_not_matched" if self.params.keep == "matching" else "pattern_matched"
 
     def reason(self, text: str) -> str | None:
-        """The reason to drop this text, by the `regex` module."""
+        """The reason to drop this text, by the engine that judges a whole column."""
+        if self._re2 is not None:
+            return self._by_re2(pa.array([text]), self._re2)[0].as_py()
         try:
             found = self._compiled.search(text, timeout=self.params.timeout_s) is not None
         except TimeoutError:
@@ -67,7 +70,10 @@ class FilterRegex(TextFilter):
         """The reason to drop each text, or null."""
         if self._re2 is None:
             return super().reasons(texts)
-        found = pc.match_substring_regex(texts, self._re2)
+        return self._by_re2(texts, self._re2), RowErrors.none()
+
+    def _by_re2(self, texts: pa.Array | pa.ChunkedArray, pattern: str) -> pa.Array | pa.ChunkedArray:
+        found = pc.match_substring_regex(texts, pattern)
         dropped = pc.invert(found) if self.params.keep == "matching" else found
         reason = pa.scalar(self._reason, pa.large_string())
-        return pc.if_else(dropped, reason, pa.scalar(None, pa.large_string())), RowErrors.none()
+        return pc.if_else(dropped, reason, pa.scalar(None, pa.large_string()))

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from dataflow_assets.batch import Schema, arrow_field
+from dataflow_assets.batch import Schema, with_column
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.filters.profile import Profile, profile_of
 from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextOperator, split_by_reason
@@ -18,6 +18,8 @@ from dataflow_assets.text.words import packages_for
 REJECT_VALUE = "reject_value"
 REJECT_THRESHOLD = "reject_threshold"
 Threshold = float | Literal["off"] | None
+# A blank one would be found in every text.
+Phrase = Annotated[str, Field(pattern=r"\S")]
 Measure = Callable[[Document, Profile], float | None]
 
 
@@ -205,7 +207,7 @@ class RuleFilter(TextOperator):
             except Exception as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(place, error)
         for name, column in columns.items():
-            table = _with_column(table, name, column)
+            table = with_column(table, name, "float64", pa.array(column, pa.float64()))
         return table, {}, errors
 
 
@@ -221,13 +223,10 @@ def _split(table: pa.Table, result: pa.Table, misses: Misses, errors: RowErrors)
     if outcome.rejected is None:
         return outcome
     told = [misses[place] for place in sorted(misses.keys() - set(errors.positions))]
-    rejected = _with_column(outcome.rejected, REJECT_VALUE, [miss.value for miss in told])
-    rejected = _with_column(rejected, REJECT_THRESHOLD, [miss.threshold for miss in told])
+    rejected = outcome.rejected
+    for name, numbers in (
+        (REJECT_VALUE, [miss.value for miss in told]),
+        (REJECT_THRESHOLD, [miss.threshold for miss in told]),
+    ):
+        rejected = with_column(rejected, name, "float64", pa.array(numbers, pa.float64()))
     return outcome._replace(rejected=rejected)
-
-
-def _with_column(table: pa.Table, name: str, values: list[float | None]) -> pa.Table:
-    """The table with this column of numbers, in the place of one of the same name."""
-    field, column = arrow_field(name, "float64"), pa.array(values, pa.float64())
-    index = table.schema.get_field_index(name)
-    return table.append_column(field, column) if index < 0 else table.set_column(index, field, column)

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from urllib.parse import unquote
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -17,6 +18,8 @@ _ADDRESS = re.compile(
     re.DOTALL,
 )
 _TOKEN = re.compile(r"[^\W_]+")
+_DOT = re.compile(r"\.")
+_PAGE_END = re.compile(r"[/?]")
 
 
 class _UrlParams(ColumnParams):
@@ -49,7 +52,7 @@ class _UrlParams(ColumnParams):
             if not _TOKEN.fullmatch(word):
                 raise ValueError(f"word {word!r} is not letters and digits alone; `parts` finds any text")
         self._domains = frozenset(map(_listed_domain, [*self.domains, *read_lists(self.domain_files, info)]))
-        self._urls = frozenset(map(_page, [*self.urls, *read_lists(self.url_files, info)]))
+        self._urls = frozenset(map(_listed_page, [*self.urls, *read_lists(self.url_files, info)]))
         self._words = frozenset(words)
         if not (self._domains or self._urls or self._words or self.parts):
             raise ValueError(
@@ -66,14 +69,14 @@ class _UrlParams(ColumnParams):
 class FilterUrl(TextFilter):
     """Keeps the rows whose address is on no list of domains, addresses or words.
 
-    Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string). Case,
-    scheme, user, port, `www.`, a full stop or slash at the end and a fragment count not; a domain in
-    other letters and its `xn--` form are the same. A domain means its subdomains: `spam.org` also drops
-    `www.shop.spam.org`, not `notspam.org`. An address means the pages below it: `a.org/x` also drops
-    `a.org/x/y?z`. Words are compared with the runs of letters and digits of the decoded address. Rejected
-    rows have the reason `listed_domain`, `listed_url`, `listed_words` or `listed_part`, the first that
-    holds. What is no address has no domain and is judged by words and parts. Raises nothing on text. The
-    content of the files decides: a changed file is a changed step. Source: the lists of datatrove's
+    Grain: one row in, at most one out; order, ids and values unchanged. Reads `column` (string). The case of
+    a host, scheme, user, port, a full stop or slash at the end and a fragment count not, nor, in `urls`,
+    `www.`; a domain in other letters and its `xn--` form are the same. A domain means its subdomains:
+    `spam.org` also drops `www.shop.spam.org`, not `notspam.org`. An address means the pages below it:
+    `a.org/x` also drops `a.org/x/y?z`. Words are compared with the runs of letters and digits of the decoded
+    address. Rejected rows have the reason `listed_domain`, `listed_url`, `listed_words` or `listed_part`, the
+    first that holds. What is no address has no domain and is judged by words and parts. Raises nothing on
+    text. The content of the files decides: a changed file is a changed step. Source: the lists of datatrove's
     URLFilter (RefinedWeb, Penedo et al. 2023).
 
     Example:
@@ -91,12 +94,17 @@ class FilterUrl(TextFilter):
             for name, entries in self.params.lists().items()
         }
 
+    @cached_property
+    def _longest(self) -> Mapping[str, int]:
+        """The characters of the longest entry of each list."""
+        return {name: max(map(len, entries), default=0) for name, entries in self.params.lists().items()}
+
     def reason(self, text: str) -> str | None:
         """The list on which the address is, or None."""
-        lists = self.params.lists()
-        if lists["domains"] and any(domain in lists["domains"] for domain in _domains_of(text)):
+        lists, longest = self.params.lists(), self._longest
+        if lists["domains"] and not lists["domains"].isdisjoint(_domains_of(text, longest["domains"])):
             return "listed_domain"
-        if lists["urls"] and any(page in lists["urls"] for page in _pages_of(text)):
+        if lists["urls"] and not lists["urls"].isdisjoint(_pages_of(text, longest["urls"])):
             return "listed_url"
         address = folded(unquote(text))
         words = _TOKEN.findall(address) if lists["words"] else ()
@@ -124,6 +132,12 @@ def _listed_domain(entry: str) -> str:
     return host
 
 
+def _listed_page(entry: str) -> str:
+    if not _host(entry):
+        raise ValueError(f"{entry!r} is no address; expected one like `spam.example/page`")
+    return _page(entry)
+
+
 def _page(address: str) -> str:
     """Host and page, without `www.`, fragment and slash at the end."""
     found = _ADDRESS.fullmatch(address)
@@ -131,15 +145,19 @@ def _page(address: str) -> str:
     return _host(address).removeprefix("www.") + page.rstrip("/")
 
 
-def _domains_of(address: str) -> Iterator[str]:
-    """The host and every domain that it belongs to."""
-    labels = _host(address).split(".")
-    return (".".join(labels[start:]) for start in range(len(labels)))
+def _domains_of(address: str, longest: int) -> Iterator[str]:
+    """The host and every domain that it belongs to, of at most so many characters."""
+    host = _host(address)
+    if len(host) <= longest:
+        yield host
+    for cut in _DOT.finditer(host, max(0, len(host) - longest - 1)):
+        yield host[cut.end() :]
 
 
-def _pages_of(address: str) -> Iterator[str]:
-    """The page and those above it."""
+def _pages_of(address: str, longest: int) -> Iterator[str]:
+    """The page and those above it, of at most so many characters."""
     page = _page(address)
-    yield page
-    for cut in re.finditer(r"[/?]", page):
+    if len(page) <= longest:
+        yield page
+    for cut in _PAGE_END.finditer(page, 0, longest + 1):
         yield page[: cut.start()]

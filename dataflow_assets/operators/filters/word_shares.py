@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from dataflow_assets.operators.filters.profile import Profile
-from dataflow_assets.operators.filters.rules import RuleFilter
+from dataflow_assets.operators.filters.rules import Phrase, RuleFilter
 from dataflow_assets.operators.filters.single_rule import (
     AtLeast,
     AtMost,
@@ -84,7 +84,7 @@ class FilterAlphabeticWords(PlainWordsFilter):
 
 
 class _StopWordParams(AtLeast):
-    stop_words: list[str] | None = Field(
+    stop_words: list[Phrase] | None = Field(
         None, description="The stop words in lower case. Default: of the profile."
     )
 

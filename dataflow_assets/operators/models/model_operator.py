@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from dataflow_assets.batch import ROW_ID, arrow_field, column_of, values_of
+from dataflow_assets.batch import ROW_ID, column_of, values_of, with_column
 from dataflow_assets.errors import MissingValue, RowError
 from dataflow_assets.operators.models.loading import check_model_is_there, free_memory, model_identity
 from dataflow_assets.operators.models.model_params import ModelParams
@@ -144,10 +144,7 @@ class ModelOperator(RowOperator, Generic[Model]):
         whole = len(positions) == table.num_rows
         kept = table if whole else table.take(pa.array(positions, pa.int64()))
         for place, (name, kind) in enumerate(self.writes().items()):
-            column = column_of([row[place] for row in values], kind)
-            index = kept.schema.get_field_index(name)
-            field = arrow_field(name, kind)
-            kept = kept.append_column(field, column) if index < 0 else kept.set_column(index, field, column)
+            kept = with_column(kept, name, kind, column_of([row[place] for row in values], kind))
         return kept
 
 

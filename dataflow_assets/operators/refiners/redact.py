@@ -321,6 +321,7 @@ class RegexRedact(_Redactor):
     """
 
     name = "regex_redact"
+    version = "2"
     Params = _RegexRedactParams
     params: _RegexRedactParams
 

@@ -47,6 +47,7 @@ class RegexReplace(TextMapper):
     """
 
     name = "regex_replace"
+    version = "2"
     Params = _RegexReplaceParams
     params: _RegexReplaceParams
 

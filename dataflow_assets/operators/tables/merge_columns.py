@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
-from dataflow_assets.batch import Schema, arrow_field, json_text, values_of
+from dataflow_assets.batch import Schema, json_text, values_of, with_column
 from dataflow_assets.errors import MissingValue, RowError, WrongType
 from dataflow_assets.operators.operator import (
     RESERVED_COLUMNS,
@@ -87,9 +87,7 @@ class MergeColumns(RowOperator):
         reasons: list[str | None] = [None] * table.num_rows
         texts = {name: self._texts(table, name, errors, reasons) for name in self.reads()}
         merged = pa.array(self._merged(texts), pa.large_string())
-        to = arrow_field(self.params.to, "string")
-        index = table.schema.get_field_index(self.params.to)
-        result = table.append_column(to, merged) if index < 0 else table.set_column(index, to, merged)
+        result = with_column(table, self.params.to, "string", merged)
         why, failed = pa.array(reasons, pa.large_string()), RowErrors(list(errors), list(errors.values()))
         outcome = split_by_reason(table, why, failed.in_order())
         return outcome._replace(kept=split_by_reason(result, why, failed).kept)

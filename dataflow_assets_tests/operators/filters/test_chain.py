@@ -35,6 +35,13 @@ def test_the_verdicts_are_those_of_one_step_after_the_other():
     assert len({reason for reason, _ in reasons.values()}) > 4
 
 
+@pytest.mark.parametrize("pattern", [r"^\w+$", r"f\z", r"(?:\w+)+!"])
+def test_a_pattern_has_the_engine_that_it_has_in_a_step_of_its_own(pattern: str):
+    rows, params = table(text=["café", "cafe", "a" * 50]), {"pattern": pattern, "engine": "re2"}
+    chain = {"filters": [{"type": "filter_regex", "params": params}]}
+    assert applied("filter_chain", rows, chain).kept == applied("filter_regex", rows, params).kept
+
+
 def test_annotate_adds_the_measures_of_all():
     params = {"mode": "annotate", "filters": [FILTERS[0], FILTERS[1]]}
     kept = applied("filter_chain", table(text=["One two:"]), params).kept
@@ -77,6 +84,7 @@ def test_a_changed_list_of_one_filter_is_a_changed_step(tmp_path: Path):
             [{"type": "filter_colon_end", "params": {"mode": "annotate"}}],
             "mode of 'filter_colon_end'",
         ),
+        ([{"type": "filter_c4"}], "'filter_c4' does not judge one text at a time"),
         ([{"type": "lowercase"}], "'lowercase' does not judge one text at a time"),
         ([{"type": "filter_length", "params": {"min_chars": 1}}], "does not judge one text at a time"),
     ],
@@ -86,7 +94,13 @@ def test_what_cannot_be_in_a_chain_is_refused_at_load(filters: list[dict], messa
         build_operator("filter_chain", {"filters": filters})
 
 
+def test_a_chain_in_a_chain_has_the_language_of_the_step():
+    inner = {"type": "filter_chain", "params": {"filters": [FILTERS[0]]}}
+    assert build_operator("filter_chain", {"language": "en", "filters": [inner]}).needed_packages() == {}
+
+
 def test_annotate_is_for_measures_and_for_each_once():
-    for filters in ([FILTERS[2]], [FILTERS[1], FILTERS[1]]):
+    twice = {"type": "filter_chain", "params": {"filters": [FILTERS[1], FILTERS[1]]}}
+    for filters in ([FILTERS[2]], [FILTERS[1], FILTERS[1]], [twice]):
         with pytest.raises(ConfigError, match=r"measures nothing|given twice"):
             build_operator("filter_chain", {"mode": "annotate", "filters": filters})

@@ -63,6 +63,15 @@ def test_annotate_adds_language_and_score_and_drops_no_text(on_null: str, kept: 
     assert found[0]["language_score"] > 0.9
 
 
+def test_rows_that_are_dropped_have_the_columns_that_they_came_with():
+    params = {"languages": ["en"], "mode": "annotate"}
+    failed = applied("filter_language", table(text=[TEXTS["en"], None]), params).failed
+    rejected = applied("filter_language", table(text=[None]), {**params, "on_null": "reject"}).rejected
+    assert failed is not None and rejected is not None
+    assert failed.column_names == ["row_id", "text", "error_class", "error_message", "attempts"]
+    assert rejected.column_names == ["row_id", "text", "reject_reason"]
+
+
 def test_a_column_that_is_there_is_replaced_also_without_rows():
     rows = table(language=["x"], text=[TEXTS["en"]])
     for part in (rows, rows.slice(0, 0)):

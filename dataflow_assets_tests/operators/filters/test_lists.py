@@ -94,6 +94,7 @@ def test_a_list_of_fifty_thousand_words_is_no_trouble():
         ("filter_url", {}, "nothing to look for"),
         ("filter_url", {"words": ["free money"]}, "is not letters and digits alone"),
         ("filter_url", {"domains": ["spam.example/page"]}, "is no domain"),
+        ("filter_url", {"urls": ["/page"]}, "is no address"),
         ("filter_url", {"parts": [""]}, "blank"),
     ],
 )
@@ -135,6 +136,19 @@ def test_an_address_is_on_a_list_or_not(url: str, expected: str | None):
         "parts": ["PORN"],
     }
     assert reason("filter_url", url, **params) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("a." * 500_000 + "b", None),
+        ("a." * 500_000 + "spam.org", "listed_domain"),
+        ("a/" * 500_000, None),
+        ("x.org/a" + "/b" * 500_000, "listed_url"),
+    ],
+)
+def test_a_very_long_address_is_looked_up_as_far_as_the_lists_reach(address: str, expected: str | None):
+    assert reason("filter_url", address, domains=["spam.org"], urls=["x.org/a"]) == expected
 
 
 def test_lists_of_addresses_come_from_files_too(tmp_path: Path):

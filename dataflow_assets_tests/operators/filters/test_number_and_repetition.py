@@ -27,6 +27,10 @@ def test_bounds_belong_to_the_range(kind: ColumnType) -> None:
     assert outcome.rejected["reject_reason"].to_pylist() == ["too_low", "too_high"]
 
 
+def test_whole_numbers_that_no_float_holds_are_compared() -> None:
+    assert filtered([2**60 + 1, 2**63 - 1, -(2**63), 0], "int64", min=1).kept.num_rows == 2
+
+
 def test_what_is_no_number_fails_its_row() -> None:
     outcome = filtered([1.0, None, math.nan], "float64", min=0)
     assert outcome.failed is not None

@@ -15,6 +15,16 @@ CHINESE = "我们在北京的大学里学习，老师是中国人，他和学生
 TEXTS = [GOOD, "too short", CHINESE, "# " * 60 + GOOD, ""]
 
 
+def test_a_threshold_may_be_infinite():
+    params = {
+        "language": "en",
+        "max_top_2_gram": float("inf"),
+        "max_top_3_gram": "off",
+        "max_top_4_gram": "off",
+    }
+    assert applied("filter_gopher_repetition", table(text=["a b a b c"]), params).kept.num_rows == 1
+
+
 def test_a_rejected_row_says_which_rule_what_was_measured_and_the_threshold():
     outcome = applied("filter_gopher_quality", typed_table("string", TEXTS))
     assert ids(outcome.kept) == ["r0", "r2"]

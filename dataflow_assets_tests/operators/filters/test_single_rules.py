@@ -30,6 +30,27 @@ ENGLISH = "We walk to the sea. It is cold and the wind blows! Do you come with u
 CHINESE = "我们先检查每一行是否完整！如果一行没有句末标点，它多半是导航栏。这样的判断对中文也要成立吗？"
 
 
+def test_five_characters_may_be_three_sentences():
+    assert drops_of("filter_sentence_count", ["a.b.c"], min=0, max=2.8, language="en") == [True]
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+@pytest.mark.parametrize(
+    ("name", "list_"),
+    [
+        ("filter_watermark", "watermarks"),
+        ("filter_bullet_lines", "bullets"),
+        ("filter_stop_word_share", "stop_words"),
+        ("filter_id_card", "terms"),
+        ("filter_gopher_quality", "stop_words"),
+        ("filter_c4", "line_phrases"),
+    ],
+)
+def test_a_blank_phrase_is_refused(name: str, list_: str, blank: str):
+    with pytest.raises(ConfigError, match=list_):
+        build_operator(name, {list_: ["word", blank]})
+
+
 def measured(name: str, text: str, **params: object) -> float | None:
     kept = applied(name, table(text=[text]), {"mode": "annotate", **params}).kept
     return kept[2][0].as_py()

@@ -47,6 +47,14 @@ def test_a_very_long_run_is_cut_into_letters_and_marks(run: str):
     assert "".join(english_tokenizer().cut(text)) == text
 
 
+def test_short_texts_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(words, "_MAX_KEPT_WORDS", 10_000)
+    for text in (f"word {number}" + " " * number for number in range(500)):
+        words.words_of(text, "en")
+        words.words_of(" " * len(text), "en")
+    assert len(words._kept._words) <= 100
+
+
 def test_a_full_vocabulary_is_given_up_and_texts_keep_their_words(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(vocabulary, "_MAX_RUNS", 3)
     texts = [f"word{number} and word{number + 1}, again" for number in range(20)]
