@@ -43,9 +43,9 @@ def _pages(pdf: "pypdfium2.PdfDocument", limits: Limits) -> list[str]:
         finally:
             page.close()
         size += len(pages[-1])
-        if size > limits.max_text_bytes:
+        if size > limits.max_text_chars:
             raise UnreadableDocument(
-                "too large", f"its first {number + 1} pages have more than {limits.max_text_bytes} characters"
+                "too large", f"its first {number + 1} pages have more than {limits.max_text_chars} characters"
             )
     return pages
 

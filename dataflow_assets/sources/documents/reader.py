@@ -97,9 +97,9 @@ def _checked(path: Path, kind: FileFormat, spec: SourceSpec) -> Document:
     if not any(page.strip() for page in document.pages):
         hint = "; is it a scan? It needs OCR" if kind == "pdf" else ""
         raise UnreadableDocument("no text", f"the document has no text{hint}")
-    if sum(map(len, document.pages)) > limits.max_text_bytes:
+    if sum(map(len, document.pages)) > limits.max_text_chars:
         raise UnreadableDocument(
-            "too large", f"its text has more than the {limits.max_text_bytes} characters of max_line_bytes"
+            "too large", f"its text has more than the {limits.max_text_chars} characters of max_line_bytes"
         )
     return document
 
