@@ -78,6 +78,7 @@ class ReadDocuments(TextOperator):
     """
 
     name = "read_documents"
+    version = "2"
     Params = _ReadDocumentsParams
     params: _ReadDocumentsParams
 
