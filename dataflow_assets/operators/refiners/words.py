@@ -90,7 +90,8 @@ class _RemoveNumbersParams(ColumnParams):
 
 
 _NUMBER = re.compile(
-    r"(?<![0-9A-Za-z_])(?<![0-9][.,])(?<![A-Za-z]-)(?:(?<![^\s(（])[+-])?\d+(?:[.,]\d+)*%?(?![0-9A-Za-z_])"
+    r"(?<![\dA-Za-z_])(?<!\d[.,])(?<![A-Za-z]-)(?:(?<![^\s(（])[+-])?\d+(?:[.,]\d+)*%?"
+    r"(?![\dA-Za-z_])(?![.,]\d)"
 )
 
 
@@ -108,6 +109,7 @@ class RemoveNumbers(TextMapper):
     """
 
     name = "remove_numbers"
+    version = "2"
     Params = _RemoveNumbersParams
     params: _RemoveNumbersParams
 
