@@ -9,7 +9,7 @@ from dataflow_assets.batch import ROW_ID, Schema, schema_of, values_of
 from dataflow_assets.errors import MissingValue, WrongType
 from dataflow_assets.operators.conversion.chat_formats import FORMATS
 from dataflow_assets.operators.conversion.turns import Turn
-from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator
+from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, unusable_text
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.table_rows import rows_with
 
@@ -38,6 +38,7 @@ class ToMessages(RowOperator):
     """
 
     name = "to_messages"
+    version = "2"
     Params = _ToMessagesParams
     params: _ToMessagesParams
 
@@ -86,8 +87,8 @@ class ToMessages(RowOperator):
 
 
 def _text(name: str, value: object) -> str:
-    if value is None or value == "" or (isinstance(value, str) and not value.strip()):
+    if value is None or (isinstance(value, str) and not value.strip()):
         raise MissingValue(f"missing {name}: the row has no text in column {name!r}")
-    if not isinstance(value, str):
-        raise WrongType(f"wrong type: column {name!r} holds {type(value).__name__}, expected text")
-    return value
+    if (error := unusable_text(name, value)) is not None:
+        raise error
+    return str(value)
