@@ -12,7 +12,7 @@ from pydantic import Field
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.data_files import data_lines, data_table
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.operators.selected_texts import edited_where, replaced, texts_by_row
 from dataflow_assets.optional_packages import version_of
 from dataflow_assets.text.language import language_of
 
@@ -122,10 +122,7 @@ class RemoveNumbers(TextMapper):
         found = pc.match_substring_regex(texts, r"\p{Nd}")
         if self.params.what == "numbers":
             return edited_where(texts, found, lambda some: texts_by_row(some, self.edit)), RowErrors.none()
-        literal = self.params.replacement.replace("\\", "\\\\")
-        without = edited_where(
-            texts, found, lambda some: pc.replace_substring_regex(some, r"\p{Nd}+", literal)
-        )
+        without = edited_where(texts, found, lambda some: replaced(some, r"\p{Nd}+", self.params.replacement))
         return without, RowErrors.none()
 
 
