@@ -147,11 +147,12 @@ def check_pattern(pattern: str, engine: str) -> None:
         raise ValueError(f"the pattern {pattern!r} is no regular expression: {error}") from error
 
 
-def timeout_error(pattern: str, timeout_s: float) -> PatternTimeout:
-    """What a row fails with on which a pattern took too long."""
+def timeout_error(pattern: str, timeout_s: float, *, has_engine: bool = False) -> PatternTimeout:
+    """What a row fails with on which a pattern took too long; `has_engine`: RE2 can be asked for."""
+    hint = "raise `timeout_s`, or use `engine: re2`" if has_engine else "or raise `timeout_s`"
     return PatternTimeout(
         f"pattern timeout: {pattern!r} did not end within {timeout_s:g} s on this row; write it without "
-        "nested repeats, raise `timeout_s`, or use `engine: re2`"
+        f"nested repeats, {hint}"
     )
 
 

@@ -21,6 +21,11 @@ def edited_where(
     return pa.chunked_array([pc.replace_with_mask(one_chunk(texts), one_chunk(mask), edited)])
 
 
+def replaced(texts: pa.ChunkedArray, pattern: str, literal: str) -> pa.ChunkedArray:
+    """Every match of an RE2 pattern replaced by this text, in which a backslash is only that."""
+    return pc.replace_substring_regex(texts, pattern, literal.replace("\\", "\\\\"))
+
+
 def texts_by_row(texts: pa.ChunkedArray, edit: Callable[[str], str]) -> pa.Array:
     """`edit` applied to one text after another."""
     return pa.array(list(map(edit, texts.to_pylist())), pa.large_string())

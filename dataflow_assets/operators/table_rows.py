@@ -1,12 +1,12 @@
-"""What operators on tables share: rows rejected by position, a function tried on ever smaller pieces."""
+"""What operators on tables share: rows by position, a function tried on ever smaller pieces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dataflow_assets.batch import arrow_field, json_text, values_of
+from dataflow_assets.batch import Schema, arrow_field, arrow_schema, column_of, json_text, values_of
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
 
 
@@ -32,6 +32,15 @@ def by_halves(table: pa.Table, function: Callable[[pa.Table], object]) -> Pieces
             else:
                 pieces.errors.add(begin, error)
     return pieces
+
+
+def rows_with(
+    table: pa.Table, positions: Sequence[int], new: Mapping[str, Sequence[object]], schema: Schema
+) -> pa.Table:
+    """The rows at these positions, with the columns of `schema`: those of `new`, the others as they were."""
+    rows = table.take(pa.array(positions, pa.int64()))
+    arrays = [column_of(new[name], kind) if name in new else rows[name] for name, kind in schema.items()]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
 
 
 def rejected_rows(table: pa.Table, positions: np.ndarray, reason: str) -> pa.Table | None:

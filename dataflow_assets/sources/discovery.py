@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.documents.formats import check_packages, document_format
+from dataflow_assets.sources.documents.formats import FORMATS, check_packages, document_format
 from dataflow_assets.sources.naming import document_slug, starts_group, with_slugs
 from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
@@ -218,6 +218,7 @@ def _chosen(
     spec: SourceSpec, text: str, base_dir: Path, paths: list[Path], what: str
 ) -> tuple[list[_Found], list[str]]:
     found, left_out = [], []
+    known = _KNOWN if spec.files is None else ", ".join(FORMATS)
     for path in sorted(paths, key=display_name):
         if path.is_file() and _fits(spec, path.name):
             found.append(_Found(path, _name(path, text, base_dir)))
@@ -226,11 +227,11 @@ def _chosen(
     if found:
         return found, left_out
     if not left_out:
-        raise SourceError(f"source {what} has no files; expected files with one of {_KNOWN}")
+        raise SourceError(f"source {what} has no files; expected files with one of {known}")
     some = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
     raise SourceError(
         f"source {what} has no file that can be read as {spec.format or 'a known format'} "
-        f"(found {len(left_out)}: {some}); expected one of {_KNOWN}, or set `source.format`"
+        f"(found {len(left_out)}: {some}); expected one of {known}, or set `source.format`"
     )
 
 

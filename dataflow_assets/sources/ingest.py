@@ -40,6 +40,7 @@ from dataflow_assets.sources.records import BadRecord, Chunk, read_chunks
 
 OPERATOR = "source"
 READER_VERSION = "1"
+DOCUMENTS_VERSION = "2"
 _REJECTED: Schema = {
     ROW_ID: "string",
     "file": "string",
@@ -64,7 +65,7 @@ class _Cut(NamedTuple):
 def settings_hash(pipeline: Pipeline) -> str:
     """What decides the batches beside the files' content."""
     spec = pipeline.source.model_dump(mode="json", exclude={"path", "files"})
-    spec["documents"] = pipeline.source.files is not None
+    spec["documents"] = DOCUMENTS_VERSION if pipeline.source.files is not None else False
     settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, pipeline.format]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
 

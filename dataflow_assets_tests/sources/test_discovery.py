@@ -208,6 +208,12 @@ def test_a_path_without_files_is_a_source_error(tmp_path, name):
         found(tmp_path, path, **options)
 
 
+def test_a_folder_without_documents_names_the_formats_of_documents(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=r"has no files; expected files with one of \.pdf, .*\.text$"):
+        discover(SourceSpec(files="empty"), tmp_path)
+
+
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "a.jsonl")
     with pytest.raises(SourceError, match="neither a file nor a folder"):

@@ -6,12 +6,13 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
-from dataflow_assets.batch import Schema, arrow_schema, column_of, schema_of, values_of
+from dataflow_assets.batch import Schema, schema_of, values_of
 from dataflow_assets.errors import MissingValue, WrongType
 from dataflow_assets.operators.conversion.chat_formats import FORMATS, FormatName
 from dataflow_assets.operators.conversion.turns import Role, Turn, check_order
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator
 from dataflow_assets.operators.registry import register
+from dataflow_assets.operators.table_rows import rows_with
 
 _PLACE = "{content}"
 _TEMPLATES: dict[Role, str] = {
@@ -105,7 +106,9 @@ class ConvertChat(RowOperator):
                 errors.add(position, error)
                 continue
             positions.append(position)
-        return Outcome(self._kept(table, positions, rows), None, errors.failed_rows(table))
+        new = {name: [row[name] for row in rows] for name in self.writes()}
+        kept = rows_with(table, positions, new, self.output_schema(schema_of(table)))
+        return Outcome(kept, None, errors.failed_rows(table))
 
     def _written(self, turns: Sequence[Turn]) -> dict[str, object]:
         if not turns:
@@ -121,15 +124,6 @@ class ConvertChat(RowOperator):
         if template is None:
             raise WrongType(f"wrong type: `templates` has none for a turn of the {turn.role}")
         return template.replace(_PLACE, turn.text)
-
-    def _kept(self, table: pa.Table, positions: list[int], rows: list[dict[str, object]]) -> pa.Table:
-        came = table.take(pa.array(positions, pa.int64()))
-        schema, new = self.output_schema(schema_of(table)), self.writes()
-        arrays = [
-            column_of([row[name] for row in rows], kind) if name in new else came[name]
-            for name, kind in schema.items()
-        ]
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
 
 
 def _check_unicode(text: str) -> None:

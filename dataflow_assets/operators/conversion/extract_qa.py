@@ -8,9 +8,10 @@ import regex
 from pydantic import Field, model_validator
 
 from dataflow_assets.batch import Schema, column_of, column_type, json_text, schema_of, values_of
-from dataflow_assets.errors import MissingValue, PatternTimeout, RowError, WrongType
+from dataflow_assets.errors import MissingValue, RowError, WrongType
 from dataflow_assets.operators.conversion.json_path import found_at, parsed_path
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, ColumnParams, Outcome, TextOperator
+from dataflow_assets.operators.patterns import timeout_error
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.splitting.children import child_rows, rejected_rows
 from dataflow_assets.serving.structured import parsed
@@ -131,10 +132,7 @@ class ExtractQa(TextOperator):
             for match in self._compiled.finditer(text, timeout=self.params.timeout_s):
                 yield {name: _filled(name, value) for name, value in match.groupdict().items()}
         except TimeoutError:
-            raise PatternTimeout(
-                f"pattern timeout: {self.params.pattern!r} did not end within {self.params.timeout_s:g} s on "
-                "this row; write it without nested repeats, or raise `timeout_s`"
-            ) from None
+            raise timeout_error(self._compiled.pattern, self.params.timeout_s) from None
 
     @cached_property
     def _compiled(self) -> "regex.Pattern[str]":

@@ -1,17 +1,16 @@
 """Reads the documents whose paths stand in a column."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
-from dataflow_assets.batch import Schema, arrow_schema, column_of, schema_of
+from dataflow_assets.batch import Schema, schema_of
 from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.operators.operator import ColumnParams, Outcome, TextOperator
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.splitting.children import rejected_rows
+from dataflow_assets.operators.table_rows import rows_with
 from dataflow_assets.sources.documents.document import UnreadableDocument
 from dataflow_assets.sources.documents.formats import check_packages
 from dataflow_assets.sources.documents.reader import named_document, page_starts
@@ -78,6 +77,7 @@ class ReadDocuments(TextOperator):
     """
 
     name = "read_documents"
+    version = "2"
     Params = _ReadDocumentsParams
     params: _ReadDocumentsParams
 
@@ -88,36 +88,24 @@ class ReadDocuments(TextOperator):
     def apply(self, table: pa.Table) -> Outcome:
         """The rows with their documents."""
         paths = self.texts(table)
+        places = range(table.num_rows) if paths.positions is None else paths.positions.to_pylist()
         errors, read = paths.errors, dict[int, tuple]()
-        for place, path in self._places(table, paths.positions, paths.values):
+        for place, path in zip(places, paths.values.to_pylist(), strict=True):
             try:
                 read[place] = self._read(path)
             except (UnreadableDocument, SourceError) as error:
                 errors.add(place, error)
         if self.params.on_null == "keep":
             read |= {place: (None,) * len(_WRITES) for place in paths.nulls}
-        dropped = paths.nulls if self.params.on_null == "reject" else []
+        kept = sorted(read)
+        new = {name: [read[place][number] for place in kept] for number, name in enumerate(_WRITES)}
         return Outcome(
-            self._kept(table, read),
-            rejected_rows(table, dict.fromkeys(dropped, "missing_text")),
+            rows_with(table, kept, new, self.output_schema(schema_of(table))),
+            self._rejected_nulls(table, paths),
             errors.in_order().failed_rows(table),
         )
-
-    def _places(
-        self, table: pa.Table, positions: pa.Array | None, values: pa.ChunkedArray
-    ) -> Iterator[tuple[int, str]]:
-        places = range(table.num_rows) if positions is None else positions.to_pylist()
-        return zip(places, values.to_pylist(), strict=True)
 
     def _read(self, path: str) -> tuple:
         kind, document = named_document(self.params.folder / path, path, self.params.spec)
         starts = page_starts(document) if kind == "pdf" else None
         return "\n".join(document.pages), kind, document.title, starts
-
-    def _kept(self, table: pa.Table, read: dict[int, tuple]) -> pa.Table:
-        places = sorted(read)
-        rows = table.take(pa.array(places, pa.int64()))
-        new = {name: [read[place][number] for place in places] for number, name in enumerate(_WRITES)}
-        schema = self.output_schema(schema_of(table))
-        arrays = [column_of(new[name], kind) if name in new else rows[name] for name, kind in schema.items()]
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))

@@ -5,12 +5,13 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, column_of, schema_of, values_of
+from dataflow_assets.batch import ROW_ID, Schema, schema_of, values_of
 from dataflow_assets.errors import MissingValue, WrongType
 from dataflow_assets.operators.conversion.chat_formats import FORMATS
 from dataflow_assets.operators.conversion.turns import Turn
-from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator
+from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, unusable_text
 from dataflow_assets.operators.registry import register
+from dataflow_assets.operators.table_rows import rows_with
 
 
 class _ToMessagesParams(Params):
@@ -37,6 +38,7 @@ class ToMessages(RowOperator):
     """
 
     name = "to_messages"
+    version = "2"
     Params = _ToMessagesParams
     params: _ToMessagesParams
 
@@ -67,7 +69,9 @@ class ToMessages(RowOperator):
                 positions.append(position)
             except (MissingValue, WrongType) as error:
                 errors.add(position, error)
-        return Outcome(self._kept(table, positions, rows), None, errors.failed_rows(table))
+        new = {name: [row[name] for row in rows] for name in self.writes()}
+        kept = rows_with(table, positions, new, self.output_schema(schema_of(table)))
+        return Outcome(kept, None, errors.failed_rows(table))
 
     @property
     def _names(self) -> tuple[str, str]:
@@ -81,20 +85,10 @@ class ToMessages(RowOperator):
         said = [Turn("user", user), Turn("assistant", assistant)]
         return FORMATS[self.params.format].write(said if system is None else [Turn("system", system), *said])
 
-    def _kept(self, table: pa.Table, positions: list[int], rows: list[dict[str, object]]) -> pa.Table:
-        came = table.take(pa.array(positions, pa.int64()))
-        schema = self.output_schema(schema_of(table))
-        new = self.writes()
-        arrays = [
-            column_of([row[name] for row in rows], kind) if name in new else came[name]
-            for name, kind in schema.items()
-        ]
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
-
 
 def _text(name: str, value: object) -> str:
-    if value is None or value == "" or (isinstance(value, str) and not value.strip()):
+    if value is None or (isinstance(value, str) and not value.strip()):
         raise MissingValue(f"missing {name}: the row has no text in column {name!r}")
-    if not isinstance(value, str):
-        raise WrongType(f"wrong type: column {name!r} holds {type(value).__name__}, expected text")
-    return value
+    if (error := unusable_text(name, value)) is not None:
+        raise error
+    return str(value)

@@ -63,7 +63,7 @@ class FilterRegex(TextFilter):
         try:
             found = self._compiled.search(text, timeout=self.params.timeout_s) is not None
         except TimeoutError:
-            raise timeout_error(self.params.pattern, self.params.timeout_s) from None
+            raise timeout_error(self.params.pattern, self.params.timeout_s, has_engine=True) from None
         return None if found == (self.params.keep == "matching") else self._reason
 
     def reasons(self, texts: pa.ChunkedArray) -> tuple[pa.Array | pa.ChunkedArray, RowErrors]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.data_files import data_lines, data_table
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.operators.selected_texts import edited_where, replaced, texts_by_row
 
 # © ® and ™ ℹ: pictographs to Unicode, to people a part of the text.
 _TEXT_SIGNS = (r"\x{A9}", r"\x{AE}", r"\x{2122}", r"\x{2139}")
@@ -77,9 +77,8 @@ class RemoveEmoji(TextMapper):
 
     def _without_emoji(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
         pattern = emoji_pattern(self.params.symbols)
-        literal = self.params.replacement.replace("\\", "\\\\")
         found = pc.match_substring_regex(texts, pattern)
-        return edited_where(texts, found, lambda some: pc.replace_substring_regex(some, pattern, literal))
+        return edited_where(texts, found, lambda some: replaced(some, pattern, self.params.replacement))
 
 
 # Beside a letter, digit, quote or bracket an emoticon is none: `10:30`, `f(x:)`, `C:\\`, `"a":[1]`, `=>`.

@@ -1,15 +1,16 @@
 """Takes the names of the parties out of Chinese court documents."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
-from importlib.resources import files
 
 from pydantic import Field
 
 from dataflow_assets.operators.operator import ColumnParams, TextMapper
+from dataflow_assets.operators.refiners.data_files import data_lines
 from dataflow_assets.operators.registry import register
 
+_ROLES = "party_roles_zh.txt"
 # Surnames of two characters; the first character alone would be no surname of theirs.
 _LONG_SURNAMES = "欧阳 司马 上官 诸葛 夏侯 东方 皇甫 尉迟 公孙 慕容 令狐 长孙 宇文 司徒 端木 百里 南宫 西门"
 _SURNAMES = (
@@ -61,11 +62,11 @@ class RedactParties(TextMapper):
 
     def identity(self) -> dict[str, object]:
         """The roles that the package brings."""
-        return {} if self.params.roles else {"roles": shipped_roles()}
+        return {} if self.params.roles else {"roles": data_lines(_ROLES)}
 
     def edit(self, text: str) -> str:
         """The text without names."""
-        names = list(dict.fromkeys(_names(self._introduced, text)))
+        names = list(dict.fromkeys(found["name"] for found in self._introduced.finditer(text)))
         if not names:
             return text
         replacements = _replacements(names)
@@ -74,18 +75,8 @@ class RedactParties(TextMapper):
 
     @cached_property
     def _introduced(self) -> re.Pattern[str]:
-        roles = sorted(self.params.roles or shipped_roles(), key=len, reverse=True)
+        roles = sorted(self.params.roles or data_lines(_ROLES), key=len, reverse=True)
         return re.compile(rf"(?:{'|'.join(map(re.escape, roles))}){_BRACKETS}[：:\s]{{0,3}}{_WHO}{_AFTER}")
-
-
-def shipped_roles() -> list[str]:
-    """The roles of the package's list."""
-    text = (files("dataflow_assets.operators.refiners") / "data" / "party_roles_zh.txt").read_text("utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-
-def _names(introduced: re.Pattern[str], text: str) -> Iterator[str]:
-    return (found["name"] for found in introduced.finditer(text))
 
 
 def _replacements(names: Iterable[str]) -> dict[str, str]:

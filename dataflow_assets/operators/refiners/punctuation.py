@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where
+from dataflow_assets.operators.selected_texts import edited_where, replaced
 
 # Marks that Markdown, tables and programs repeat with a meaning (- = * # / | : & ` ~) are not among them.
 _MARKS = "!?,;.！？，；。、：…—～·"
@@ -59,8 +59,7 @@ class CollapsePunctuation(TextMapper):
 
         def shortened(some: pa.ChunkedArray) -> pa.ChunkedArray:
             for mark, pattern in patterns.items():
-                short = (mark * lengths[mark]).replace("\\", "\\\\")
-                some = pc.replace_substring_regex(some, pattern, short)
+                some = replaced(some, pattern, mark * lengths[mark])
             return some
 
         return edited_where(texts, found, shortened), RowErrors.none()

@@ -74,7 +74,7 @@ class RegexReplace(TextMapper):
         try:
             return self._compiled.sub(self.params.replacement, text, timeout=self.params.timeout_s)
         except TimeoutError:
-            raise timeout_error(self.params.pattern, self.params.timeout_s) from None
+            raise timeout_error(self.params.pattern, self.params.timeout_s, has_engine=True) from None
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts with every match replaced."""

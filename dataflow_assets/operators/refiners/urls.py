@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where
+from dataflow_assets.operators.selected_texts import edited_where, replaced
 
 # RFC 3986 without quotes, brackets and the marks that more often end a sentence than a URL, and the
 # letters of the alphabets in which people write addresses; Chinese, Japanese and Korean are not
@@ -45,10 +45,9 @@ class RemoveUrls(TextMapper):
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts without addresses."""
-        literal = self.params.replacement.replace("\\", "\\\\")
         named = pc.match_substring(texts, "www", ignore_case=True)
         may_hold = pc.or_(pc.match_substring_regex(texts, "://"), named)
         without = edited_where(
-            texts, may_hold, lambda some: pc.replace_substring_regex(some, URL_PATTERN, literal)
+            texts, may_hold, lambda some: replaced(some, URL_PATTERN, self.params.replacement)
         )
         return without, RowErrors.none()

@@ -12,7 +12,7 @@ from pydantic import Field
 from dataflow_assets.operators.operator import ColumnParams, RowErrors, TextMapper
 from dataflow_assets.operators.refiners.data_files import data_lines, data_table
 from dataflow_assets.operators.registry import register
-from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
+from dataflow_assets.operators.selected_texts import edited_where, replaced, texts_by_row
 from dataflow_assets.optional_packages import version_of
 from dataflow_assets.text.language import language_of
 
@@ -90,7 +90,8 @@ class _RemoveNumbersParams(ColumnParams):
 
 
 _NUMBER = re.compile(
-    r"(?<![0-9A-Za-z_])(?<![0-9][.,])(?<![A-Za-z]-)(?:(?<![^\s(（])[+-])?\d+(?:[.,]\d+)*%?(?![0-9A-Za-z_])"
+    r"(?<![\dA-Za-z_])(?<!\d[.,])(?<![A-Za-z]-)(?:(?<![^\s(（])[+-])?\d+(?:[.,]\d+)*%?"
+    r"(?![\dA-Za-z_])(?![.,]\d)"
 )
 
 
@@ -108,6 +109,7 @@ class RemoveNumbers(TextMapper):
     """
 
     name = "remove_numbers"
+    version = "2"
     Params = _RemoveNumbersParams
     params: _RemoveNumbersParams
 
@@ -120,10 +122,7 @@ class RemoveNumbers(TextMapper):
         found = pc.match_substring_regex(texts, r"\p{Nd}")
         if self.params.what == "numbers":
             return edited_where(texts, found, lambda some: texts_by_row(some, self.edit)), RowErrors.none()
-        literal = self.params.replacement.replace("\\", "\\\\")
-        without = edited_where(
-            texts, found, lambda some: pc.replace_substring_regex(some, r"\p{Nd}+", literal)
-        )
+        without = edited_where(texts, found, lambda some: replaced(some, r"\p{Nd}+", self.params.replacement))
         return without, RowErrors.none()
 
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 from statistics import quantiles
 
 from pydantic import Field
@@ -55,15 +56,17 @@ class JoinLines(TextMapper):
         if len(widths) < 2:
             return "\n".join(lines)
         full = self.params.min_fill * quantiles(widths, n=10, method="inclusive")[-1]
-        joined = [lines[0]]
-        last_width = _width(lines[0])
-        for line in lines[1:]:
-            if _goes_on(joined[-1], last_width >= full, line):
-                joined[-1] = _joined(joined[-1], line)
+        # Parts are joined once at the end: a paragraph that grew line by line would be copied with each.
+        parts = [lines[0]]
+        is_chinese = False
+        for before, line in pairwise(lines):
+            if _goes_on(before, _width(before) >= full, line):
+                is_chinese = is_chinese or any(map(_is_wide, parts[-1].rstrip()))
+                parts[-1:] = _joined(parts[-1], line, is_chinese)
             else:
-                joined.append(line)
-            last_width = _width(line)
-        return "\n".join(joined)
+                parts += ["\n", line]
+                is_chinese = False
+        return "".join(parts)
 
 
 def _width(line: str) -> int:
@@ -82,14 +85,15 @@ def _goes_on(line: str, is_full: bool, next_line: str) -> bool:
     return is_full and not line.rstrip().endswith(_SENTENCE_END) and not _BEGINS_ANEW.match(next_line)
 
 
-def _joined(line: str, next_line: str) -> str:
+def _joined(line: str, next_line: str, is_chinese: bool) -> tuple[str, str, str]:
+    """Both lines, and what stands between them; `is_chinese` says so of the paragraph up to here."""
     line, next_line = line.rstrip(), next_line.lstrip()
     before, after = line[-1], next_line[0]
     if before == "-" and len(line) > 1 and line[-2].islower() and after.islower():
-        return line[:-1] + next_line
-    is_number = before.isdigit() and after.isdigit() and any(map(_is_wide, line))
-    is_tight = is_number or _is_wide(before) or _is_wide(after)
-    return line + next_line if is_tight or after in _CLOSING else f"{line} {next_line}"
+        return line[:-1], "", next_line
+    is_number = is_chinese and before.isdigit() and after.isdigit()
+    is_tight = is_number or _is_wide(before) or _is_wide(after) or after in _CLOSING
+    return line, "" if is_tight else " ", next_line
 
 
 def _is_wide(char: str) -> bool:

@@ -1,28 +1,26 @@
 """The rows that one row becomes: its columns, some of them new, and its id with a number behind it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import pyarrow as pa
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_field, arrow_schema, column_of
+from dataflow_assets.batch import ROW_ID, Schema, arrow_field
 from dataflow_assets.operators.operator import REJECT_REASON
+from dataflow_assets.operators.table_rows import rows_with
 
 
 def child_rows(
     table: pa.Table, parents: Sequence[int], new: Mapping[str, Sequence[object]], schema: Schema
 ) -> pa.Table:
     """A row for each of `parents` (positions, those of one row together) with these new values."""
-    rows = table.take(pa.array(parents, pa.int64()))
-    numbers, last = [], (-1, -1)
-    for parent in parents:
-        last = (parent, last[1] + 1 if parent == last[0] else 0)
-        numbers.append(last[1])
-    ids = [f"{row_id}/{n}" for row_id, n in zip(rows[ROW_ID].to_pylist(), numbers, strict=True)]
-    values: Mapping[str, Sequence[object]] = {**new, ROW_ID: ids}
-    arrays = [
-        column_of(values[name], kind) if name in values else rows[name] for name, kind in schema.items()
+    row_ids = table[ROW_ID].to_pylist()
+    ids = [
+        f"{row_ids[parent]}/{number}"
+        for parent, children in groupby(parents)
+        for number, _ in enumerate(children)
     ]
-    return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
+    return rows_with(table, parents, {**new, ROW_ID: ids}, schema)
 
 
 def rejected_rows(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table | None:

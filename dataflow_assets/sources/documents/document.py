@@ -21,5 +21,5 @@ class Limits(NamedTuple):
     """How large a file and its text may get before it is set aside unread."""
 
     max_file_bytes: int
-    max_text_bytes: int
+    max_text_chars: int
     max_expansion: int

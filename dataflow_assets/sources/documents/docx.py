@@ -1,7 +1,6 @@
 """DOCX to Markdown-like text: headings with `#`, tables as rows with `|`, everything else as it reads."""
 
 import zipfile
-import zlib
 from collections.abc import Container, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -32,10 +31,10 @@ def read_docx(path: Path, limits: Limits) -> Document:
                 raise UnreadableDocument("broken", "the archive has no word/document.xml, so it is no DOCX")
             styles = _heading_styles(_parsed(archive, "word/styles.xml", limits))
             core = _parsed(archive, "docProps/core.xml", limits)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+    except UnreadableDocument:
+        raise
+    except Exception as error:  # whatever zipfile and the packers of its members raise on odd bytes
         raise _broken(path, error) from error
-    except ElementTree.ParseError as error:
-        raise UnreadableDocument("broken", f"its XML cannot be read: {error}") from error
     title = core.findtext(_TITLE) if core is not None else None
     return Document(["\n".join(_blocks(body, styles))], " ".join((title or "").split()) or None)
 
@@ -61,9 +60,13 @@ def _parsed(archive: zipfile.ZipFile, name: str, limits: Limits) -> _Element | N
         raise UnreadableDocument("too large", f"{name} in the DOCX unpacks to {info.file_size} bytes")
     with archive.open(info) as file:
         content = file.read(info.file_size + 1)
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+    in_ascii = content.replace(b"\0", b"")  # so that UTF-16 hides nothing
+    if b"<!DOCTYPE" in in_ascii or b"<!ENTITY" in in_ascii:
         raise UnreadableDocument("broken", f"{name} in the DOCX defines entities, which no DOCX does")
-    return ElementTree.fromstring(content.replace(_STRICT_W[1:-1].encode(), _W[1:-1].encode()))
+    try:
+        return ElementTree.fromstring(content.replace(_STRICT_W[1:-1].encode(), _W[1:-1].encode()))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the last two: its encoding
+        raise UnreadableDocument("broken", f"its XML cannot be read: {error}") from error
 
 
 def _heading_styles(styles: _Element | None) -> dict[str, int]:

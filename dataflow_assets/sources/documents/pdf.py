@@ -21,7 +21,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
 
     try:
         with pypdfium2.PdfDocument(path) as pdf:
-            return Document(_pages(pdf, limits), _line(pdf.get_metadata_value("Title")))
+            return Document(_pages(pdf, limits), _title(pdf))
     except pypdfium2.PdfiumError as error:
         message = str(error)
         if "assword" in message or "ecurity" in message:
@@ -43,9 +43,9 @@ def _pages(pdf: "pypdfium2.PdfDocument", limits: Limits) -> list[str]:
         finally:
             page.close()
         size += len(pages[-1])
-        if size > limits.max_text_bytes:
+        if size > limits.max_text_chars:
             raise UnreadableDocument(
-                "too large", f"its first {number + 1} pages have more than {limits.max_text_bytes} characters"
+                "too large", f"its first {number + 1} pages have more than {limits.max_text_chars} characters"
             )
     return pages
 
@@ -57,5 +57,10 @@ def _tidy(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _line(text: str | None) -> str | None:
-    return " ".join((text or "").replace("\0", "").split()) or None
+def _title(pdf: "pypdfium2.PdfDocument") -> str | None:
+    """The title on one line; none where it is blank or no Unicode."""
+    try:
+        title = pdf.get_metadata_value("Title")
+    except UnicodeDecodeError:
+        return None
+    return " ".join((title or "").replace("\0", "").split()) or None

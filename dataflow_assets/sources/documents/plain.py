@@ -68,7 +68,7 @@ def _or_none(content: bytes, encoding: str) -> str | None:
     try:
         text = content.decode(encoding)
         text.encode()
-    except (UnicodeError, LookupError):
+    except (UnicodeError, LookupError):  # LookupError: a codec that is none of texts, such as hex
         return None
     return text
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def page_starts(document: Document) -> list[int]:
 def _checked(path: Path, kind: FileFormat, spec: SourceSpec) -> Document:
     limits = Limits(spec.max_file_bytes, spec.max_line_bytes, spec.max_expansion)
     try:
-        size = path.stat().st_size
+        size = _bytes_of(path)
         if size > limits.max_file_bytes:
             raise UnreadableDocument(
                 "too large",
@@ -96,11 +97,22 @@ def _checked(path: Path, kind: FileFormat, spec: SourceSpec) -> Document:
     if not any(page.strip() for page in document.pages):
         hint = "; is it a scan? It needs OCR" if kind == "pdf" else ""
         raise UnreadableDocument("no text", f"the document has no text{hint}")
-    if sum(map(len, document.pages)) > limits.max_text_bytes:
+    if sum(map(len, document.pages)) > limits.max_text_chars:
         raise UnreadableDocument(
-            "too large", f"its text has more than the {limits.max_text_bytes} characters of max_line_bytes"
+            "too large", f"its text has more than the {limits.max_text_chars} characters of max_line_bytes"
         )
     return document
+
+
+def _bytes_of(path: Path) -> int:
+    """The size of a file. A pipe or a device is not opened: reading it may never end."""
+    try:
+        found = path.stat()
+    except ValueError as error:
+        raise SourceError(f"source {str(path)!r}: {error}; expected a path without NUL") from error
+    if not S_ISREG(found.st_mode):
+        raise SourceError(f"source {path}: it is no file; expected a file that can be read")
+    return found.st_size
 
 
 def _read(path: Path, kind: FileFormat, spec: SourceSpec, limits: Limits) -> Document:

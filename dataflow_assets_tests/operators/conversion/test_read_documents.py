@@ -1,6 +1,7 @@
 """Documents by their paths in a column; a row whose file cannot be read fails with its reason."""
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,22 @@ def test_paths_become_texts(tmp_path: Path):
     reasons = [message.split(":")[0] for message in outcome.failed["error_message"].to_pylist()]
     assert reasons[0] == "encrypted" and reasons[2:] == ["missing path", "unknown format"]
     assert "No such file" in outcome.failed["error_message"][1].as_py()
+
+
+def test_a_path_that_is_no_file_fails_its_row_alone(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "folder.pdf").mkdir()
+    os.mkfifo(tmp_path / "pipe.txt")
+    outcome = operator(tmp_path).apply(table(path=["a\0.txt", "folder.pdf", "pipe.txt", "a.txt"]))
+    assert ids(outcome.kept) == ["r3"] and outcome.failed is not None
+    assert outcome.failed["error_class"].to_pylist() == ["SourceError"] * 3
+
+
+def test_a_title_of_half_a_surrogate_pair_is_none(tmp_path: Path):
+    content = pdf_file([["Text."]], "Title").replace(b"FEFF0054", b"FEFFD800")
+    (tmp_path / "a.pdf").write_bytes(content)
+    kept = operator(tmp_path).apply(table(path=["a.pdf"])).kept
+    assert (kept["text"].to_pylist(), kept["title"].to_pylist()) == (["Text."], [None])
 
 
 @pytest.mark.parametrize(("on_null", "kept", "rejected"), [("keep", ["r0"], []), ("reject", [], ["r0"])])

@@ -43,6 +43,15 @@ def test_each_form_has_its_columns_and_what_is_kept(form: str) -> None:
     assert rows_of(outcome.kept) == [{"row_id": "q:1", "lang": "zh", **FORMS[form]}]
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_half_a_surrogate_pair_fails_its_row_alone(form: str) -> None:
+    schema = {**SCHEMA, "answer": "json"}
+    values = {"row_id": ["a", "b"], "question": ["?", "?"], "answer": ["\ud800", "yes"], "lang": ["en", "en"]}
+    outcome = operator(format=form).apply(table_of(values, schema))  # pyright: ignore[reportArgumentType]
+    assert outcome.kept["row_id"].to_pylist() == ["b"] and outcome.failed is not None
+    assert outcome.failed["error_class"].to_pylist() == ["WrongType"]
+
+
 @pytest.mark.parametrize("answer", [None, "", " \n"])
 def test_a_row_without_a_text_fails(answer: str | None) -> None:
     table = table_of({**ROW, "answer": [answer]}, SCHEMA)  # pyright: ignore[reportArgumentType]

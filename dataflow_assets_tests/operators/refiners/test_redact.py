@@ -169,6 +169,7 @@ def test_a_slow_pattern_fails_its_row_alone():
     assert ids(outcome.kept) == ["r0"]
     assert outcome.failed is not None
     assert outcome.failed["error_class"].to_pylist() == ["PatternTimeout"]
+    assert "engine" not in outcome.failed["error_message"][0].as_py()
 
 
 @pytest.mark.parametrize(

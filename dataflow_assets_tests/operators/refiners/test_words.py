@@ -36,6 +36,8 @@ def test_other_words_are_another_operator():
         ("B2B x86_64 3rd v1.2 a1", "B2B x86_64 3rd v1.2 a1"),
         ("共12人，第３章，三个 ٣", "共人，第章，三个 "),
         ("a-1 1-2 2023-01-02", "a-1 - --"),
+        ("3.5mm 10,000km 1.2.3rc 3.5毫米 3.5.", "3.5mm 10,000km 1.2.3rc 毫米 ."),
+        ("B１２ １２th B１２B １２3", "B１２ １２th B１２B "),
     ],
 )
 def test_numbers_go_and_words_with_digits_stay(text: str, without: str):

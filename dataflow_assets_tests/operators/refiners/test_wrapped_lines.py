@@ -68,6 +68,10 @@ def test_lines_of_a_paragraph_are_joined(text: str, expected: str) -> None:
     assert edited("join_lines", [text]) == [expected]
 
 
+def test_a_paragraph_of_very_many_lines_takes_no_longer_a_line() -> None:
+    assert edited("join_lines", ["1234567890\n" * 100_000]) == ["1234567890 " * 99_999 + "1234567890\n"]
+
+
 @given(st.integers(6, 20))
 def test_a_chinese_paragraph_comes_back_whole_from_any_width(width: int) -> None:
     text = PARAGRAPH.replace("。", "，")[:-1] + "。"

@@ -16,12 +16,14 @@ CORE = (
 )
 
 
-def docx_file(body: str, prolog: str = "", **parts: str) -> bytes:
-    """A DOCX with this XML inside its body; `parts` replace styles and core."""
+def docx_file(
+    body: str, prolog: str = "", *, packed: int = zipfile.ZIP_DEFLATED, **parts: str | bytes
+) -> bytes:
+    """A DOCX with this XML inside its body; `parts` replace document, styles and core."""
     held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(held, "w", packed) as archive:
         document = f"{prolog}<w:document {_W}><w:body>{body}</w:body></w:document>"
-        archive.writestr("word/document.xml", document)
+        archive.writestr("word/document.xml", parts.get("document", document))
         archive.writestr("word/styles.xml", parts.get("styles", STYLES))
         archive.writestr("docProps/core.xml", parts.get("core", CORE))
     return held.getvalue()

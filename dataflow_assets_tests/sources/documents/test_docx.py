@@ -1,5 +1,7 @@
 """DOCX: headings, tables and changes as they read; archives that grow without measure are refused."""
 
+import zipfile
+
 import pytest
 
 from dataflow_assets.sources.documents.document import Document, Limits, UnreadableDocument
@@ -53,10 +55,29 @@ def test_text_boxes_nested_tables_and_moved_text_are_read_once(tmp_path):
     assert read(tmp_path, docx_file(body)).pages == ["box\n| outer inner |\ndeep"]
 
 
+def with_damaged_lzma() -> bytes:
+    content = bytearray(docx_file(paragraph("text " * 50), packed=zipfile.ZIP_LZMA))
+    start = content.index(b"word/document.xml") + len("word/document.xml") + 9
+    content[start : start + 20] = bytes(b ^ 0xFF for b in content[start : start + 20])
+    return bytes(content)
+
+
+def with_a_name_that_is_no_utf_8() -> bytes:
+    content = bytearray(docx_file("").replace(b"docProps/core.xml", b"docProps/c\xff\xfee.xml"))
+    content[content.rindex(b"PK\x01\x02") + 9] |= 0x08
+    return bytes(content)
+
+
+HIDDEN = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
 BAD = {
     "a bomb": (docx_file(paragraph("x" * 5_000_000)), "too large"),
     "entities": (docx_file("", '<!DOCTYPE a [<!ENTITY b "c">]>'), "broken"),
+    "entities in utf-16": (docx_file("", document=HIDDEN.encode("utf-16")), "broken"),
     "broken xml": (docx_file("<w:p>"), "broken"),
+    "unknown encoding": (docx_file("", '<?xml version="1.0" encoding="klingon"?>'), "broken"),
+    "encoding of several bytes": (docx_file("", '<?xml version="1.0" encoding="gbk"?>'), "broken"),
+    "damaged lzma": (with_damaged_lzma(), "broken"),
+    "a name that is no utf-8": (with_a_name_that_is_no_utf_8(), "broken"),
     "no archive": (b"PK\x03\x04 nothing", "broken"),
     "another archive": (b"PK\x05\x06" + bytes(18), "broken"),
     "old or locked": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "encrypted"),

@@ -63,6 +63,15 @@ def test_the_declared_charset_is_what_browsers_take_it_for():
     assert read_html(page.encode("gb18030"), None, "all") == Document([f"镕\n朱镕基，{CHINESE}"], "镕")
 
 
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [("utf-16", "utf-8"), ("UTF-16LE", "utf-8"), ("iso8859-1", "cp1252"), ("hex", "utf-8"), ("no", "utf-8")],
+)
+def test_a_charset_that_cannot_be_meant_is_read_as_browsers_do(charset: str, encoding: str):
+    page = f'<meta charset="{charset}"><title>“quoted”</title><p>text</p>'
+    assert read_html(page.encode(encoding), None, "all").title == "“quoted”"
+
+
 def test_a_page_without_main_text_says_so():
     with pytest.raises(UnreadableDocument, match=r"^no main text: .*source.html: all"):
         read_html(b"<html><body></body></html>", None, "main")
