@@ -1,5 +1,7 @@
 """What operators on tables share: rows rejected by position, a function tried on ever smaller pieces."""
 
+import json
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -50,11 +52,13 @@ def without_rows(table: pa.Table, positions: np.ndarray, reason: str) -> Outcome
 
 
 def labels_of(table: pa.Table, name: str) -> list[str | None]:
-    """The values of a column as words: texts as they are, all others as JSON."""
+    """The values of a column as words: texts as they are, all others as JSON, NaN and infinity as Python."""
     return [None if value is None else _label(value) for value in values_of(table, name)]
 
 
 def _label(value: object) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)  # `NaN`, `Infinity`: JSON has no word for them
     return value if isinstance(value, str) and is_unicode(value) else json_text(value)
 
 
