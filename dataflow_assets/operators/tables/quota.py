@@ -46,10 +46,10 @@ class Quota(RankingOperator):
 
     Grain: one row in, at most one out; order, ids and values unchanged. Scope: the whole data set; the
     result is the same for every batch size. Reads `by` (any type; a number is named as JSON writes it,
-    null as `null`, and is a category too) and `best_by` (int64 or float64). Of the
-    general bounds the least counts; `rows` goes before them. Of equal rows the first stays; rows without a number in `best_by`, or with NaN,
-    come last. Rejected rows have the reason `over_quota`. Raises ConfigError, before any work, where
-    `best_by` is no column of numbers. Deciding holds about 40 bytes a row.
+    null as `null`, and is a category too) and `best_by` (int64 or float64). Of the general bounds the
+    least counts; `rows` goes before them. Of equal rows the first stays; rows without a number in
+    `best_by`, or with NaN, come last. Rejected rows have the reason `over_quota`. Raises ConfigError,
+    before any work, where `best_by` is no column of numbers. Deciding holds about 40 bytes a row.
 
     Example:
         - {name: balanced, type: quota, params: {by: site, max_rows: 1000, rows: {news: 200}, best_by: score}}
