@@ -2,13 +2,16 @@
 
 import json
 import math
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dataflow_assets.batch import arrow_field, json_text, values_of
+from dataflow_assets.errors import StorageError
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
 
 
@@ -60,6 +63,18 @@ def _label(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)  # `NaN`, `Infinity`: JSON has no word for them
     return value if isinstance(value, str) and is_unicode(value) else json_text(value)
+
+
+@contextmanager
+def put_aside(what: str) -> Iterator[None]:
+    """Writes to a temporary file within it raise StorageError where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{what} cannot be put aside in {tempfile.gettempdir()}: {error.strerror}; "
+            "make room, or set TMPDIR to another folder"
+        ) from error
 
 
 def is_unicode(text: str) -> bool:

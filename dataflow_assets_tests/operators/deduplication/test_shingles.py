@@ -1,5 +1,6 @@
 import random
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -122,7 +123,11 @@ def test_texts_put_aside_come_back_in_any_order(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_full_disk_is_told_as_such(monkeypatch: pytest.MonkeyPatch):
-    with ScratchTexts(lambda some: []) as scratch, open("/dev/full", "wb", buffering=0) as full:
-        monkeypatch.setattr(scratch, "_file", full)
-        with pytest.raises(StorageError, match=r"No space left.*TMPDIR"):
-            scratch.append("text")
+    full = open("/dev/full", "wb")  # noqa: SIM115  closed by the scratch file
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+    with (
+        pytest.raises(StorageError, match=r"No space left.*TMPDIR"),
+        ScratchTexts(lambda some: []) as scratch,
+    ):
+        scratch.append("text" * 10_000)
+    assert full.closed
