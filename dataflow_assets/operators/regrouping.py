@@ -77,7 +77,7 @@ class RegroupingOperator(DatasetOperator):
         """The rows that the batch gets, and those of its own that are in no batch."""
         reasons = verdict[REJECT_REASON]
         rows = verdict.drop_columns([REJECT_REASON])
-        if not reasons.null_count < len(reasons):
+        if reasons.null_count == len(reasons):
             return Outcome(rows)
         dropped = pc.is_in(table[ROW_ID], verdict.filter(reasons.is_valid())[ROW_ID])
         positions = pc.indices_nonzero(dropped).to_numpy()
