@@ -15,7 +15,7 @@ import xxhash
 from dataflow_assets.batch import ROW_ID, Schema, arrow_field, arrow_schema, conform, content_hash, schema_of
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import REJECT_REASON, DatasetOperator, Outcome, Summaries
-from dataflow_assets.operators.table_rows import rejected_rows
+from dataflow_assets.operators.table_rows import put_aside, rejected_rows
 
 _SUMMARY: Schema = {"content_hash": "string"}
 _IDS = 1 << 128
@@ -77,7 +77,7 @@ class RegroupingOperator(DatasetOperator):
         """The rows that the batch gets, and those of its own that are in no batch."""
         reasons = verdict[REJECT_REASON]
         rows = verdict.drop_columns([REJECT_REASON])
-        if not reasons.null_count < len(reasons):
+        if reasons.null_count == len(reasons):
             return Outcome(rows)
         dropped = pc.is_in(table[ROW_ID], verdict.filter(reasons.is_valid())[ROW_ID])
         positions = pc.indices_nonzero(dropped).to_numpy()
@@ -114,7 +114,10 @@ class ReorderingOperator(RegroupingOperator):
 
 
 class SpooledRows:
-    """The rows of all batches in a temporary file that is mapped, not read, into memory."""
+    """The rows of all batches in a temporary file that is mapped, not read, into memory.
+
+    Raises StorageError where the disk is full.
+    """
 
     def __init__(self, batches: Iterable[tuple[str, pa.Table]]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dataflow-")
@@ -133,12 +136,14 @@ class SpooledRows:
         try:
             for key, table in batches:
                 self.counts[key] = table.num_rows
-                if writer is None:
-                    schema, writer = table.schema, pa.ipc.new_file(path, table.schema)
-                writer.write_table(table.combine_chunks())
+                with put_aside("the rows"):
+                    if writer is None:
+                        schema, writer = table.schema, pa.ipc.new_file(path, table.schema)
+                    writer.write_table(table.combine_chunks())
         finally:
             if writer is not None:
-                writer.close()
+                with put_aside("the rows"):
+                    writer.close()
         return schema
 
     def _mapped(self, path: str) -> list[pa.RecordBatch]:

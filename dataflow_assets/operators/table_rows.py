@@ -1,12 +1,17 @@
 """What operators on tables share: rows by position, a function tried on ever smaller pieces."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dataflow_assets.batch import Schema, arrow_field, arrow_schema, column_of, json_text, values_of
+from dataflow_assets.errors import StorageError
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
 
 
@@ -59,12 +64,26 @@ def without_rows(table: pa.Table, positions: np.ndarray, reason: str) -> Outcome
 
 
 def labels_of(table: pa.Table, name: str) -> list[str | None]:
-    """The values of a column as words: texts as they are, all others as JSON."""
+    """The values of a column as words: texts as they are, all others as JSON, NaN and infinity as Python."""
     return [None if value is None else _label(value) for value in values_of(table, name)]
 
 
 def _label(value: object) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)  # `NaN`, `Infinity`: JSON has no word for them
     return value if isinstance(value, str) and is_unicode(value) else json_text(value)
+
+
+@contextmanager
+def put_aside(what: str) -> Iterator[None]:
+    """Writes to a temporary file within it raise StorageError where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{what} cannot be put aside in {tempfile.gettempdir()}: {error.strerror}; "
+            "make room, or set TMPDIR to another folder"
+        ) from error
 
 
 def is_unicode(text: str) -> bool:

@@ -55,6 +55,18 @@ def nested(table: pa.Table) -> pa.Table:
     return table.append_column("inner", pa.array([{"a": [n]} for n in table["n"].to_pylist()]))
 
 
+def json_texts(table: pa.Table) -> pa.Table:
+    return table.append_column("inner", table["text"])
+
+
+def numbered_ids(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "row_id", pa.array(range(table.num_rows)))
+
+
+def numbered_reasons(table: pa.Table) -> pa.Table:
+    return table.append_column("reject_reason", table["n"])
+
+
 def frame_chars(frame):
     return frame.assign(chars=frame["text"].str.len())
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import xxhash
 from pydantic import Field, field_validator
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema
+from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, column_of, column_type, values_of
 from dataflow_assets.operators.deduplication.simplified_text import normalized
 from dataflow_assets.operators.deduplication.verdicts import (
     DUPLICATE_OF,
@@ -67,6 +67,7 @@ class DropDuplicates(DatasetOperator):
     """
 
     name = "drop_duplicates"
+    version = "2"
     Params = _DropDuplicatesParams
     params: _DropDuplicatesParams
 
@@ -81,7 +82,7 @@ class DropDuplicates(DatasetOperator):
 
     def summarize(self, table: pa.Table) -> pa.Table:
         """The id and the hash of each row; the hash is null where all key columns are."""
-        keys = _keys([table[name] for name in self.params.columns], self.params.normalize)
+        keys = _keys(table.select(self.params.columns), self.params.normalize)
         digests = b"".join([xxhash.xxh3_128_digest(key) if key is not None else bytes(16) for key in keys])
         halves = np.frombuffer(digests, ">i8").reshape(-1, 2).astype(np.int64)
         missing = np.fromiter((key is None for key in keys), bool, len(keys))
@@ -100,11 +101,9 @@ class DropDuplicates(DatasetOperator):
         return apply_verdict(table, verdict, "duplicate")
 
 
-def _keys(columns: list[pa.ChunkedArray], normalize: bool) -> list[bytes | None]:
+def _keys(table: pa.Table, normalize: bool) -> list[bytes | None]:
     """The bytes that stand for each row: equal exactly where all columns are; None if all are null."""
-    texts = [_texts(column) for column in columns]
-    if normalize:
-        texts = [_normalized(column) for column in texts]
+    texts = [_normalized(table, name) if normalize else _texts(table[name]) for name in table.column_names]
     values = [pc.cast(column, pa.large_binary()).to_pylist() for column in texts]
     if len(values) == 1:
         return values[0]
@@ -117,9 +116,13 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
 
 
-def _normalized(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    texts = [None if text is None else normalized(text) for text in column.to_pylist()]
-    return pa.chunked_array([pa.array(texts, pa.large_string())])
+def _normalized(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column with its texts normalized: all of strings, and those values of JSON that are texts."""
+    kind = column_type(table.schema.field(name))
+    if kind not in ("string", "json"):
+        return _texts(table[name])
+    values = [normalized(value) if isinstance(value, str) else value for value in values_of(table, name)]
+    return pa.chunked_array([column_of(values, kind)])
 
 
 def _joined(row: tuple[bytes | None, ...]) -> bytes | None:

@@ -5,12 +5,13 @@ import tempfile
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from types import TracebackType
 
 import numpy as np
 
-from dataflow_assets.errors import StorageError
+from dataflow_assets.operators.table_rows import put_aside
 
 _CACHED_NUMBERS = 1 << 23  # 64 MiB
 _READ_BYTES = 1 << 18
@@ -33,15 +34,14 @@ class ScratchTexts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # what a full disk did not take is told already, or needed no more
+            self._file.close()
 
     def append(self, text: str) -> None:
         """Puts the next text aside. Raises StorageError where the disk is full."""
         data = text.encode()
-        try:
+        with put_aside("the texts to compare"):
             self._file.write(data)
-        except OSError as error:
-            raise _no_room(error) from error
         self._ends.append(self._ends[-1] + len(data))
 
     def __getitem__(self, number: int) -> np.ndarray:
@@ -62,17 +62,8 @@ class ScratchTexts:
         return wanted
 
     def _read(self, begin: int, end: int) -> list[str]:
-        try:
+        with put_aside("the texts to compare"):
             self._file.flush()
-        except OSError as error:
-            raise _no_room(error) from error
         edges = self._ends[begin : end + 1]
         data = os.pread(self._file.fileno(), edges[-1] - edges[0], edges[0])
         return [data[low - edges[0] : high - edges[0]].decode() for low, high in pairwise(edges)]
-
-
-def _no_room(error: OSError) -> StorageError:
-    return StorageError(
-        f"the texts to compare cannot be put aside in {tempfile.gettempdir()}: {error.strerror}; "
-        "make room, or set TMPDIR to another folder"
-    )

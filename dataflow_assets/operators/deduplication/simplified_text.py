@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 _CHUNK_CHARS = 1 << 16  # what is worked on at once fits the processor's cache
+_REMEMBERED_BYTES = 64  # a longer run, such as a page of Chinese, hardly comes again
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _REMOVED = ("Mn", "Me", "Cf")
 _TO_SPACE = ("P", "S", "C", "Z")
@@ -89,12 +90,17 @@ def _beyond_ascii(data: np.ndarray) -> Iterator[bytes]:
     done = 0
     for begin, end in zip(edges[0::2], edges[1::2], strict=True):
         yield whole[done:begin]
-        yield _simplified_run(whole[begin:end])
+        run = whole[begin:end]
+        yield _simplified_short(run) if len(run) <= _REMEMBERED_BYTES else _simplified_run(run)
         done = end
     yield whole[done:]
 
 
 @lru_cache(maxsize=1 << 12)
+def _simplified_short(run: bytes) -> bytes:
+    return _simplified_run(run)
+
+
 def _simplified_run(run: bytes) -> bytes:
     text = unicodedata.normalize("NFD", run.decode()).lower()
     return _NUMBER.sub("0", text).translate(_REPLACEMENTS).encode()

@@ -15,6 +15,7 @@ from dataflow_assets.batch import (
     arrow_field,
     arrow_schema,
     column_of,
+    json_value,
     schema_of,
     values_of,
 )
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NO_ROW = "function_dropped_row"
-_ARROW_TYPES: dict[ColumnType, pa.DataType] = {
-    "string": pa.large_string(),
-    "int64": pa.int64(),
-    "float64": pa.float64(),
-    "bool": pa.bool_(),
-}
 
 
 class BatchFunctionOperator(UserFunctionOperator):
@@ -71,7 +66,7 @@ class BatchFunctionOperator(UserFunctionOperator):
         """The place of each row in what was returned; null for a row that is not there."""
         if ROW_ID not in columns:
             raise self._wrong(f"returned no column {ROW_ID!r}; leave it in")
-        returned = self.column(columns[ROW_ID], "string")
+        returned = self._checked(ROW_ID, columns[ROW_ID], "string")
         if len(pc.unique(returned)) < len(returned):
             raise self._wrong(f"returned a {ROW_ID!r} twice; a row may be changed or dropped, not doubled")
         places = pc.index_in(rows[ROW_ID].combine_chunks(), returned)
@@ -83,7 +78,7 @@ class BatchFunctionOperator(UserFunctionOperator):
         """The reason of each row to go: the function's own, or that it is not there."""
         reasons = pa.nulls(len(places), pa.large_string())
         if given is not None:
-            reasons = self.column(given, "string").take(places)
+            reasons = self._checked(REJECT_REASON, given, "string").take(places)
         return pc.if_else(pc.is_null(places), pa.scalar(_NO_ROW, pa.large_string()), reasons)
 
     def _kept(self, rows: pa.Table, columns: Mapping[str, Any], places: pa.Array, schema: Schema) -> pa.Table:
@@ -126,8 +121,8 @@ class MapArrow(BatchFunctionOperator):
     (strings as large_string, JSON columns as their text) and returns one with `row_id`; other columns
     that it leaves out stay as they were. A row that it leaves out is rejected as `function_dropped_row`,
     one with a text in the column `reject_reason` for that reason. New columns, and those whose type
-    changes, are declared in `columns`; writes those. Integers may come for floats, nothing else is
-    converted.
+    changes, are declared in `columns`; writes those. Integers may come for floats, nested values and
+    texts of JSON for JSON; nothing else is converted.
 
     Rows must be independent: the function gets any part of a batch, and where it raises, or returns
     what it may not, it is called with the halves, until the rows that fail are found; they fail alone.
@@ -138,6 +133,7 @@ class MapArrow(BatchFunctionOperator):
     """
 
     name = "map_arrow"
+    version = "2"
     Params = UserFunctionParams
     params: UserFunctionParams
 
@@ -148,12 +144,18 @@ class MapArrow(BatchFunctionOperator):
             raise self._wrong(f"returned {type(returned).__name__}, expected a pyarrow Table")
         if len(set(returned.column_names)) < returned.num_columns:
             raise self._wrong("returned two columns of one name")
-        return {name: returned[name].combine_chunks() for name in returned.column_names}
+        columns = {name: returned[name].combine_chunks() for name in returned.column_names}
+        if ROW_ID not in columns or not returned[ROW_ID].equals(table[ROW_ID]):
+            return columns
+        given = {name for name in table.column_names if name != ROW_ID}  # left out where it is as it was
+        return {
+            name: values
+            for name, values in columns.items()
+            if name not in given or not returned[name].equals(table[name])
+        }
 
     def column(self, values: pa.Array, kind: ColumnType) -> pa.Array:
         """The array itself, or its exact form in the type."""
-        if kind == "json":
-            return _json_texts(values)
         return _as_type(values, kind)
 
 
@@ -179,6 +181,7 @@ class MapPandas(BatchFunctionOperator):
     """
 
     name = "map_pandas"
+    version = "2"
     Params = UserFunctionParams
     params: UserFunctionParams
 
@@ -232,9 +235,9 @@ def _is_missing(value: object) -> bool:
 
 def _as_type(values: pa.Array, kind: ColumnType) -> pa.Array:
     """The values in the Arrow type of a column; only widths of one kind of value are changed."""
-    wanted = _ARROW_TYPES.get(kind)
-    if wanted is None:
+    if kind == "json":
         return _json_texts(values)
+    wanted = arrow_field("", kind).type
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if values.type == wanted:
@@ -252,7 +255,8 @@ def _as_type(values: pa.Array, kind: ColumnType) -> pa.Array:
 
 
 def _json_texts(values: pa.Array) -> pa.Array:
-    """Text of JSON as it is, nested values as their JSON."""
+    """Text of JSON in its canonical form, nested values as their JSON. Raises ValueError for other text."""
     if pa.types.is_nested(values.type):
         return column_of(values.to_pylist(), "json")
-    return _as_type(values, "string")
+    texts = _as_type(values, "string").to_pylist()
+    return column_of([None if text is None else json_value(text) for text in texts], "json")

@@ -1,19 +1,23 @@
 """Keeps the rows on which a condition holds."""
 
 import ast
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, field_validator
 
-from dataflow_assets.batch import Schema, schema_of
+from dataflow_assets.batch import Schema, column_type, schema_of
 from dataflow_assets.errors import ConfigError, MissingValue
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.table_rows import by_halves
 from dataflow_assets.operators.tables.expression import ExpressionError, Typed, columns_of, condition, parsed
+
+_WHOLE_NUMBER = r"^-?[0-9]+$"
 
 
 class _FilterExpressionParams(Params):
@@ -55,6 +59,7 @@ class FilterExpression(RowOperator):
     """
 
     name = "filter_expression"
+    version = "2"
     releases_gil = True
     Params = _FilterExpressionParams
     params: _FilterExpressionParams
@@ -82,13 +87,19 @@ class FilterExpression(RowOperator):
     def apply(self, table: pa.Table) -> Outcome:
         """Keeps the rows on which the condition is true."""
         holds = self._condition(schema_of(table))
-        pieces = by_halves(table, lambda rows: _column(holds.values(rows), rows.num_rows))
-        found = pa.concat_arrays([pa.array([], pa.bool_()), *pieces.results])
-        return self._outcome(table, found, pieces.errors)
+        found, errors, order = [pa.array([], pa.bool_())], RowErrors.none(), []
+        for places in _alike(table, self.reads()):
+            rows = table.take(pa.array(places)) if len(places) < table.num_rows else table
+            pieces = by_halves(rows, lambda rows: _column(holds.values(rows), rows.num_rows))
+            found += pieces.results
+            order.append(np.delete(places, pieces.errors.positions))
+            for position, error in zip(*pieces.errors, strict=True):
+                errors.add(int(places[position]), error)
+        computed = pc.index_in(pa.array(range(table.num_rows), pa.int64()), pa.array(np.concatenate(order)))
+        return self._outcome(table, pa.concat_arrays(found).take(computed), errors)
 
-    def _outcome(self, table: pa.Table, found: pa.Array, errors: RowErrors) -> Outcome:
-        """The outcome of conditions that were computed for all rows but those with an error."""
-        whole = _with_gaps(found, errors.positions, table.num_rows)
+    def _outcome(self, table: pa.Table, whole: pa.Array, errors: RowErrors) -> Outcome:
+        """The outcome of a condition on each row; it is null for those with an error too."""
         failed = set(errors.positions)
         nulls = [place for place in pc.indices_nonzero(pc.is_null(whole)).to_pylist() if place not in failed]
         reason, none = (pa.scalar(text, pa.large_string()) for text in (self.params.reason, None))
@@ -108,11 +119,15 @@ def _column(values: Any, rows: int) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _with_gaps(values: pa.Array, gaps: list[int], length: int) -> pa.Array:
-    """The values in their order with a null at each of these places."""
-    if not gaps:
-        return values
-    column, missing, rest = [], set(gaps), iter(values.to_pylist())
-    for place in range(length):
-        column.append(None if place in missing else next(rest))
-    return pa.array(column, pa.bool_())
+def _alike(table: pa.Table, names: Sequence[str]) -> list[np.ndarray]:
+    """The places of rows that are computed together: whole numbers in the same columns of JSON.
+
+    Whole numbers are computed exactly, all others as floats, and a row must not be another for its
+    neighbours.
+    """
+    groups = np.zeros(table.num_rows, np.int64)
+    for name in names:
+        if column_type(table.schema.field(name)) == "json":
+            is_whole = pc.fill_null(pc.match_substring_regex(table[name], _WHOLE_NUMBER), False).to_numpy()
+            _, groups = np.unique(2 * groups + is_whole, return_inverse=True)
+    return [np.flatnonzero(groups == group) for group in range(groups.max(initial=0) + 1)]

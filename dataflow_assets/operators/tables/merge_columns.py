@@ -60,7 +60,8 @@ class MergeColumns(RowOperator):
     Grain: one row in, one row out; order and ids unchanged. Reads the columns that `columns` or
     `template` name (any type: texts as they are, all else as JSON writes it, e.g. `1.5`, `true`). Writes
     `to` (string). A null fails its row as MissingValue, unless `on_null` says otherwise; a lone
-    surrogate in a JSON column as WrongType. Drop the merged columns with `select_columns`.
+    surrogate in a JSON column as WrongType, as do NaN and infinity. Drop the merged columns with
+    `select_columns`.
 
     Example:
         - {name: whole, type: merge_columns, params: {to: text, template: "# {title}\n\n{body}"}}
@@ -98,16 +99,14 @@ class MergeColumns(RowOperator):
         """The column as texts; notes the rows that fail, and why others go."""
         texts: list[str | None] = []
         for position, value in enumerate(values_of(table, name)):
-            text = value if value is None or isinstance(value, str) else json_text(value)
-            if text is None and self.params.on_null == "fail":
-                problem = f"missing {name}: the row has no value in column {name!r}"
-                errors.setdefault(position, MissingValue(problem))
+            text, problem = _as_text(name, value)
+            if problem is not None:
+                errors.setdefault(position, problem)
+            elif text is None and self.params.on_null == "fail":
+                missing = f"missing {name}: the row has no value in column {name!r}"
+                errors.setdefault(position, MissingValue(missing))
             elif text is None and self.params.on_null == "reject":
                 reasons[position] = "missing_text"
-            elif text is not None and not is_unicode(text):
-                problem = f"wrong type: column {name!r} holds a lone surrogate; `fix_unicode` repairs it"
-                errors.setdefault(position, WrongType(problem))
-                text = None
             texts.append(text)
         return texts
 
@@ -119,6 +118,19 @@ class MergeColumns(RowOperator):
         parts = _parts(self.params.template or "")
         sides = [texts[part] if is_column else itertools.repeat(part) for part, is_column in parts]
         return ["".join(text or "" for text in row) for row in zip(*sides, strict=False)]
+
+
+def _as_text(name: str, value: object) -> tuple[str | None, WrongType | None]:
+    """A value as it is joined, or why it cannot be."""
+    if value is None or isinstance(value, str):
+        if value is not None and not is_unicode(value):
+            problem = f"wrong type: column {name!r} holds a lone surrogate; `fix_unicode` repairs it"
+            return None, WrongType(problem)
+        return value, None
+    try:
+        return json_text(value), None
+    except ValueError as error:
+        return None, WrongType(f"wrong type: column {name!r} holds {value}; {error}")
 
 
 def _parts(template: str) -> Sequence[tuple[str, bool]]:

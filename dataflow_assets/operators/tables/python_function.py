@@ -9,7 +9,6 @@ from dataflow_assets.batch import (
     ROW_ID,
     ColumnType,
     Schema,
-    arrow_field,
     arrow_schema,
     column_of,
     column_type,
@@ -18,8 +17,9 @@ from dataflow_assets.batch import (
     values_of,
 )
 from dataflow_assets.errors import WrongType
-from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
+from dataflow_assets.operators.operator import Outcome, RowErrors
 from dataflow_assets.operators.registry import register
+from dataflow_assets.operators.table_rows import rejected_rows
 from dataflow_assets.operators.tables.user_function import UserFunctionOperator, UserFunctionParams
 
 _REASON = "function_returned_none"
@@ -73,7 +73,8 @@ class MapPython(UserFunctionOperator):
                 keep[position] = True
                 changes.append(changed)
         result = _with_changes(table.filter(pa.array(keep)), changes, schema)
-        return Outcome(result, _rejected(table, dropped), errors.failed_rows(table))
+        rejected = rejected_rows(table, np.array(dropped, np.int64), _REASON)
+        return Outcome(result, rejected, errors.failed_rows(table))
 
     def _changes(self, row: dict[str, object], before: Schema, schema: Schema) -> dict[str, object] | None:
         """The new values of a row, checked; None where the function rejects it."""
@@ -132,11 +133,3 @@ def _with_changes(rows: pa.Table, changes: list[dict[str, object]], schema: Sche
         new = [change.get(name, value) for change, value in zip(changes, old, strict=True)]
         arrays.append(column_of(new, kind))
     return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
-
-
-def _rejected(table: pa.Table, positions: list[int]) -> pa.Table | None:
-    if not positions:
-        return None
-    reasons = pa.array([_REASON] * len(positions), pa.large_string())
-    rows = table.take(pa.array(positions, pa.int64()))
-    return rows.append_column(arrow_field(REJECT_REASON, "string"), reasons)

@@ -21,6 +21,7 @@ from dataflow_assets.batch import (
     json_value,
     schema_of,
 )
+from dataflow_assets.errors import RunError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,7 +33,6 @@ _SQL_TYPES: dict[ColumnType, str] = {
     "bool": "BOOLEAN",
     "json": "JSON",
 }
-_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _INTEGERS = (*_SIGNED, *(f"U{kind}" for kind in _SIGNED))
 _TEXTS = ("VARCHAR", "UUID", "DATE", "TIME", "INTERVAL", "ENUM(", '"NULL"')
@@ -78,12 +78,12 @@ class Column(NamedTuple):
         found = self.sql_type
         if found in _INTEGERS:
             return "int64"
+        if found == "JSON" or found.endswith("]") or found.startswith(_NESTED):
+            return "json"
         if found in ("DOUBLE", "FLOAT") or found.startswith("DECIMAL"):
             return "float64"
         if found == "BOOLEAN":
             return "bool"
-        if found == "JSON" or found.endswith("]") or found.startswith(_NESTED):
-            return "json"
         return "string" if found.startswith(_TEXTS) else None
 
     def reading(self) -> str:
@@ -161,7 +161,7 @@ class Database:
         return any(modifier["type"] == "ORDER_MODIFIER" for modifier in modifiers)
 
     def make(self, query: str) -> None:
-        """Runs the query; `select_result` or the checks come next."""
+        """Runs the query; `strange_id` and `put_in_order` come next."""
         self._connection.execute(f"CREATE TABLE made AS (\n{query}\n)")
 
     def strange_id(self) -> tuple[str, int, int] | None:
@@ -228,10 +228,17 @@ def _table(batch: pa.RecordBatch, columns: list[Column]) -> pa.Table:
     for column in columns:
         array, schema[column.name] = batch.column(column.name), column.kind
         if column.kind == "json":
-            texts = array.to_pylist()
-            array = column_of([None if text is None else json_value(text) for text in texts], "json")
+            array = _canonical(column.name, array.to_pylist())
         arrays.append(array.cast(arrow_field(column.name, column.kind or "string").type))
     return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
+
+
+def _canonical(name: str, texts: list[str | None]) -> pa.Array:
+    """Texts of DuckDB's JSON as ours. Raises RunError for NaN and infinity, which DuckDB's has."""
+    try:
+        return column_of([None if text is None else json_value(text) for text in texts], "json")
+    except ValueError as error:
+        raise RunError(f"operator 'sql': the column {name!r} of the result: {error}") from error
 
 
 def _quoted(name: str) -> str:

@@ -76,6 +76,12 @@ def test_normalized_texts_differ_neither_in_white_space_nor_in_the_coding_of_acc
     assert rejected_rows(found)[0]["text"] == " cafe\u0301 au\nlait "
 
 
+def test_of_json_only_texts_are_normalized():
+    rows = table(text=["a  b", "a\nb", " a b", {"k": "x  y"}, {"k": "x y"}, "\ud800  a", "\ud800 a"])
+    found = outcomes("drop_duplicates", rows, 2, {"normalize": True})
+    assert dropped(found) == {"r1": "r0", "r2": "r0", "r6": "r5"}
+
+
 def test_columns_are_not_run_together():
     rows = table(x=["a", "ab", "1:a", ""], y=["bc", "c", "", "1:a"])
     assert len(kept_ids(deduplicated(rows, 4, ["x", "y"]))) == 4

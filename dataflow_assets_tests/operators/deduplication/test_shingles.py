@@ -1,5 +1,6 @@
 import random
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ from dataflow_assets.errors import StorageError
 from dataflow_assets.operators.deduplication.scratch_texts import ScratchTexts
 from dataflow_assets.operators.deduplication.shingles import shingles, units_texts
 from dataflow_assets.operators.deduplication.simhash_duplicates import simhashes
-from dataflow_assets.operators.deduplication.simplified_text import normalized, simplified
+from dataflow_assets.operators.deduplication.simplified_text import (
+    _simplified_short,
+    normalized,
+    simplified,
+)
 from dataflow_assets_tests.operators.test_any_text import ODD_TEXTS
 
 
@@ -54,6 +59,12 @@ def test_long_texts_are_simplified_in_chunks_as_at_once():
     random_ = random.Random(2)
     texts = ["".join(random_.choices("aB 1.,é中", k=random_.randint(0, 30_000))) for _ in range(20)]
     assert simplified(texts) == [simple for text in texts for simple in simplified([text])]
+
+
+def test_long_runs_are_not_remembered():
+    _simplified_short.cache_clear()
+    assert simplified(["é" + "中" * 60_000, "été"]) == ["e" + "中" * 60_000, "ete"]
+    assert _simplified_short.cache_info().currsize == 1
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
@@ -122,7 +133,11 @@ def test_texts_put_aside_come_back_in_any_order(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_full_disk_is_told_as_such(monkeypatch: pytest.MonkeyPatch):
-    with ScratchTexts(lambda some: []) as scratch, open("/dev/full", "wb", buffering=0) as full:
-        monkeypatch.setattr(scratch, "_file", full)
-        with pytest.raises(StorageError, match=r"No space left.*TMPDIR"):
-            scratch.append("text")
+    full = open("/dev/full", "wb")  # noqa: SIM115  closed by the scratch file
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+    with (
+        pytest.raises(StorageError, match=r"No space left.*TMPDIR"),
+        ScratchTexts(lambda some: []) as scratch,
+    ):
+        scratch.append("text" * 10_000)
+    assert full.closed

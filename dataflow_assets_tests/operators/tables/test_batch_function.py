@@ -55,6 +55,8 @@ def test_the_row_on_which_it_raises_fails_alone():
         ("drops_ids", "returned no column 'row_id'"),
         ("undeclared", "add it to the step's params"),
         ("wrong_type", "that are no int64: found the Arrow type string"),
+        ("numbered_ids", "for column 'row_id' that are no string: found the Arrow type int64"),
+        ("numbered_reasons", "for column 'reject_reason' that are no string"),
         ("no_table", "returned list, expected a pyarrow Table"),
     ],
 )
@@ -69,6 +71,13 @@ def test_what_it_may_not_return_fails_the_rows_and_says_what_to_do(function: str
 def test_nested_values_become_json():
     kept = mapped("nested", inner="json").kept
     assert values_of(kept, "inner")[3] == {"a": [3]}
+
+
+def test_a_text_that_is_no_json_fails_its_row_and_another_becomes_canonical():
+    rows = table(text=['{"a": 1}', "not json", None, "NaN", '"\\u00e9"'])
+    outcome = mapped("json_texts", rows, inner="json")
+    assert ids(outcome.failed) == ["r1", "r3"]
+    assert outcome.kept["inner"].to_pylist() == ['{"a":1}', None, '"é"']
 
 
 def test_json_columns_are_python_values_in_a_frame():

@@ -1,5 +1,6 @@
 """limit, sample, sample_rows and quota: which rows stay."""
 
+import math
 from collections import Counter
 
 import pytest
@@ -58,6 +59,14 @@ def test_values_have_shares_of_their_own():
         {"share": 0, "by": "lang", "shares": {"null": 1.0}},
     )
     assert nulls.kept.num_rows == rows["meta"].null_count
+
+
+def test_nan_and_infinity_are_values_too():
+    rows = table(f=[1.0, math.nan, -math.inf, math.nan])
+    sampled = applied("sample", rows, {"share": 0.0, "by": "f", "shares": {"NaN": 1.0, "-Infinity": 1.0}})
+    assert ids(sampled.kept) == ["r1", "r2", "r3"]
+    assert kept(outcomes("quota", {"by": "f", "max_rows": 1}, rows, 3)) == ["r0", "r1", "r2"]
+    assert len(kept(outcomes("sample_rows", {"by": "f", "rows": 3}, rows, 3))) == 3
 
 
 @pytest.mark.parametrize("rows", [0, 1, 13, 60, 99])

@@ -138,6 +138,15 @@ def test_types_that_do_not_fit_are_told_when_the_columns_are_known(condition: st
         operator.output_schema(schema_of(ROWS))
 
 
+@pytest.mark.parametrize("batch_rows", [1, 2, 4])
+def test_a_whole_number_of_json_is_exact_beside_a_fraction(batch_rows: int):
+    rows = table(a=[2**53, 0.5, None, 2**53 + 0.0], b=[0, 1, 2, 3])
+    condition = {"keep": "a + 1 > 9007199254740992", "on_null": "reject"}
+    parts = [rows.slice(begin, batch_rows) for begin in range(0, 4, batch_rows)]
+    kept = [applied("filter_expression", part, condition).kept for part in parts]
+    assert [row_id for part in kept for row_id in ids(part)] == ["r0"]
+
+
 def test_it_reads_the_columns_that_it_names():
     operator = build_operator("filter_expression", {"keep": "len(text) > n and col('odd name') is null"})
     assert operator.reads() == ["text", "n", "odd name"]

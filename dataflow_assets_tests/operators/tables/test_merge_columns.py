@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from dataflow_assets.batch import schema_of
@@ -43,6 +45,15 @@ def test_a_merged_column_may_be_written_itself():
 def test_a_lone_surrogate_fails_its_row():
     outcome = applied("merge_columns", table(a=["x", "\ud800"]), {"to": "text", "columns": ["a"]})
     assert (ids(outcome.kept), ids(outcome.failed)) == (["r0"], ["r1"])
+
+
+def test_a_number_that_json_has_not_fails_its_row():
+    outcome = applied("merge_columns", table(f=[1.5, math.nan, -math.inf]), {"to": "text", "columns": ["f"]})
+    assert (ids(outcome.kept), ids(outcome.failed)) == (["r0"], ["r1", "r2"])
+    assert outcome.failed is not None
+    assert outcome.failed["error_message"][1].as_py() == (
+        "wrong type: column 'f' holds -inf; JSON has no NaN or infinity"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 import math
 
+import pyarrow as pa
 import pytest
 
 from dataflow_assets.batch import schema_of
-from dataflow_assets.errors import ConfigError, ConservationError
+from dataflow_assets.errors import ConfigError, ConservationError, StorageError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.operators.regrouping import Regrouped, RegroupingOperator
 from dataflow_assets_tests.operators.sample_tables import applied, ids, table
@@ -66,6 +67,13 @@ def test_a_shuffle_has_no_bias_that_one_sees():
     order = kept(outcomes("shuffle", {}, numbers(2000), 500))
     mean = sum(int(row_id[1:]) for row_id in order[:500]) / 500
     assert 900 < mean < 1100
+
+
+def test_a_full_disk_is_told_as_such(monkeypatch: pytest.MonkeyPatch):
+    new_file = pa.ipc.new_file
+    monkeypatch.setattr(pa.ipc, "new_file", lambda path, schema: new_file("/dev/full", schema))
+    with pytest.raises(StorageError, match=r"the rows cannot be put aside.*No space left.*TMPDIR"):
+        outcomes("shuffle", {}, numbers(9), 4)
 
 
 class _Loses(RegroupingOperator):

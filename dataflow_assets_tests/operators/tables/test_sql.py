@@ -41,6 +41,11 @@ def test_groups_are_new_rows():
     assert schema_of(found[0].kept)["total"] == "int64"
 
 
+def test_lists_of_decimals_are_json():
+    [found] = queried("SELECT row_id, [1.5, 2.25] AS l, {'d': 0.1} AS s FROM input", table(n=[1]))
+    assert rows_of(found.kept) == [{"row_id": "r0", "l": [1.5, 2.25], "s": {"d": 0.1}}]
+
+
 def test_an_empty_result_is_a_result():
     found = queried("SELECT * FROM input WHERE false")
     assert kept(found) == []
@@ -75,6 +80,7 @@ def test_a_mistake_is_told_before_any_work(query: str, message: str):
         ("SELECT row_id FROM input, range(2)", "2 rows with the 'row_id' 'r0', of which 2 came in"),
         ("SELECT 'x' AS row_id FROM input LIMIT 1", "'x', of which 0 came in"),
         ("SELECT row_id, CAST(lang AS INT) AS n FROM input", "the query failed: Conversion Error"),
+        ("SELECT row_id, ['nan'::DOUBLE] AS l FROM input", "column 'l' of the result: JSON has no NaN"),
         ("SELECT sum(n::HUGEINT * 9223372036854775807) AS n FROM input", "the query failed"),
     ],
 )
