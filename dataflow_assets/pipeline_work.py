@@ -8,6 +8,8 @@ from pathlib import Path
 
 from dataflow_assets.batch import Schema
 from dataflow_assets.engines.replicas.ray_connection import RaySettings, require_ray
+from dataflow_assets.engines.where_it_pays import Payoff
+from dataflow_assets.engines.worker_pool import WorkerPools
 from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
@@ -16,7 +18,7 @@ from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.llm.operator import DEFAULT_SERVING, LLMOperator
-from dataflow_assets.operators.operator import DatasetOperator
+from dataflow_assets.operators.operator import DatasetOperator, Operator
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
@@ -31,7 +33,7 @@ from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.records import peek_schema
 from dataflow_assets.state_work import StateWork
 from dataflow_assets.step_input import StepInput
-from dataflow_assets.step_work import StepWork
+from dataflow_assets.step_work import StepWork, holds_gil, maker_for
 
 DEFAULT_ROOT = "dataflow_data"
 ROOT_VARIABLE = "DATAFLOW_ROOT"
@@ -71,6 +73,7 @@ class PipelineWork:
     ahead: Ahead = field(default_factory=Ahead)
     spends_as: str | None = None
     ray: RaySettings = field(default_factory=RaySettings)
+    pools: WorkerPools = field(default_factory=WorkerPools)
 
     @cached_property
     def layout(self) -> PipelineLayout:
@@ -176,6 +179,7 @@ class PipelineWork:
             self._asking(step),
             replica_request(step),
             self.ray,
+            self.pools,
         )
 
     def _asking(self, step: Step) -> Asking | None:
@@ -199,6 +203,17 @@ class PipelineWork:
             return named
         return str(self.layout.root / LEDGER_FILE if named is None else self.pipeline.base_dir / named)
 
+    def start_workers(self) -> None:
+        """Starts the processes that steps with given `workers` will use, while other things are done."""
+        needed: dict[int, list[Operator]] = {}
+        for step in self.pipeline.steps:
+            operator, workers = self.pipeline.operator(step), step.workers or self.pipeline.workers or 1
+            asks_elsewhere = isinstance(operator, LLMOperator) or replica_request(step) is not None
+            if workers > 1 and holds_gil(operator) and not asks_elsewhere:
+                needed.setdefault(workers, []).append(operator)
+        for workers, operators in needed.items():
+            self.pools.of(workers).start(operators)
+
     def stream(self, step: Step, keys: Sequence[str], selected: Collection[str] = ()) -> BatchStream:
         """The batches of a step, and of the selected steps whose rows come from it alone.
 
@@ -208,19 +223,34 @@ class PipelineWork:
         check, for it is not known whether it passes; one that is checked batch by batch follows nobody
         either.
         """
-        followers: list[BatchStream] = []
+        work = self.step(step)
+        later = self._following(step, selected)
+        works = [work, *(each.work if isinstance(each, StateWork) else each for each in later)]
+        payoff = Payoff(len(keys), sure=any(each.workers for each in works))
+        followers = [
+            each.summaries(keys)
+            if isinstance(each, StateWork)
+            else each.stream(keys, payoff, self.reuse, ahead=self.ahead)
+            for each in later
+        ]
+        return work.stream(
+            keys, payoff, self.reuse, followers, self.ahead, maker_for(works, len(keys), payoff)
+        )
+
+    def _following(self, step: Step, selected: Collection[str]) -> "list[StepWork | StateWork]":
+        """The selected steps, and states, that are made at once from the rows of the step, in order."""
+        found: list[StepWork | StateWork] = []
         led = set() if any_blocking(step.checks) else {step.name}
         for later in self._after(step):
-            parents = set(self.pipeline.parents(later.name))
-            if not parents <= led:
+            if not set(self.pipeline.parents(later.name)) <= led:
                 continue
             state = self.state(later)
             if state is not None and state_name(later.name) in selected:
-                followers.append(state.summaries(keys))
+                found.append(state)
             elif state is None and later.name in selected and self._may_follow(later):
                 led |= set() if any_blocking(later.checks) else {later.name}
-                followers.append(self.step(later).stream(keys, self.reuse, ahead=self.ahead))
-        return self.step(step).stream(keys, self.reuse, followers, self.ahead)
+                found.append(self.step(later))
+        return found
 
     def _may_follow(self, step: Step) -> bool:
         has_many_in_hand = self.pipeline.serving(step) is not None or replica_request(step) is not None

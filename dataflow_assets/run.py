@@ -51,6 +51,8 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
         remove_leftovers(work.layout.folder)
         if not work.source_is_current():
             work.check_source_columns()
+            stack.callback(work.pools.close)
+            work.start_workers()
             _read_source(work, task)
         manifest = work.known_manifest()
         work.check_columns(manifest.schema)

@@ -18,7 +18,9 @@ from dataflow_assets.engines.replicas.pool import ReplicaPool
 from dataflow_assets.engines.replicas.ray_connection import RaySettings
 from dataflow_assets.engines.replicas.ray_host import RayHost
 from dataflow_assets.engines.replicas.request import ReplicaRequest
-from dataflow_assets.engines.where_it_pays import WhereItPays
+from dataflow_assets.engines.where_it_pays import Payoff, WhereItPays
+from dataflow_assets.engines.whole_batches import MadeHere, MadeInProcesses
+from dataflow_assets.engines.worker_pool import WorkerPools
 from dataflow_assets.errors import MissingBatch, UnwritableValue
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.fingerprints import hash_of, operator_fingerprint, origin_of
@@ -27,6 +29,7 @@ from dataflow_assets.io.batch_stream import (
     Ahead,
     BatchStream,
     Handed,
+    Maker,
     Work,
     as_wanted,
 )
@@ -58,8 +61,9 @@ class Did(NamedTuple):
 class StepWork:
     """One step of a pipeline, bound to its files: what it reads, its operator, how many workers.
 
-    `workers` None means the machine's cores, with processes only where they pay. `asking` is what a
-    step of calls to a model needs, `replicas` what a step on Ray asks of the cluster of `ray`.
+    `workers` None means the machine's cores, with processes only where they pay; they come from `pools`.
+    `asking` is what a step of calls to a model needs, `replicas` what a step on Ray asks of the cluster
+    of `ray`.
     """
 
     name: str
@@ -74,6 +78,7 @@ class StepWork:
     asking: Asking | None = None
     replicas: ReplicaRequest | None = None
     ray: RaySettings = field(default_factory=RaySettings)
+    pools: WorkerPools = field(default_factory=WorkerPools)
 
     @cached_property
     def code_version(self) -> str:
@@ -131,12 +136,14 @@ class StepWork:
     def stream(
         self,
         keys: Sequence[str],
+        payoff: Payoff | None = None,
         reuse: bool = True,
         followers: Sequence[BatchStream] = (),
         ahead: Ahead | None = None,
+        maker: Maker | None = None,
     ) -> BatchStream:
         """The batches of these keys, lazily, and those of the steps that follow at once."""
-        engine = self.engine(len(keys), reuse)
+        engine = self.engine(payoff or self.payoff(len(keys)), reuse)
         return BatchStream(
             self.name,
             self.folder,
@@ -150,10 +157,21 @@ class StepWork:
             frozenset(self.input.parents),
             followers,
             ahead or Ahead(),
+            maker,
         )
 
-    def engine(self, batches: int, reuse: bool = True) -> AnyEngine:
-        """What runs the operator on so many batches; without `reuse` models are asked anew."""
+    @property
+    def stays(self) -> bool:
+        """Whether it is done from this process: calls to servers, replicas, a model in memory."""
+        return self.asking is not None or self.replicas is not None or self.operator.heavy
+
+    @property
+    def holds_gil(self) -> bool:
+        """Whether threads do not help it: it is then done in processes, where they pay."""
+        return not self.stays and holds_gil(self.operator)
+
+    def engine(self, payoff: Payoff, reuse: bool = True) -> AnyEngine:
+        """What runs the operator, in processes once they pay; without `reuse` models are asked anew."""
         if self.asking is not None:
             asking = replace(self.asking, use_ledger=reuse)
             return CallEngine(asking.client, asking.rows_in_hand)
@@ -161,10 +179,13 @@ class StepWork:
             assert isinstance(self.operator, RowOperator)
             host = RayHost(self.name, self.operator, self.replicas, self.ray)
             return ReplicaPool(self.name, self.operator, host, self.replicas)
-        if self.threads == 1 or self.operator.releases_gil or isinstance(self.operator, DatasetOperator):
+        if self.threads == 1 or not self.holds_gil:
             return InlineEngine()
-        processes = ProcessEngine(self.threads, self.chunk_rows)
-        return processes if self.workers else WhereItPays(processes, batches)
+        return WhereItPays(ProcessEngine(self.pools.of(self.threads), self.chunk_rows), payoff)
+
+    def payoff(self, batches: int) -> Payoff:
+        """Whether processes pay for so many batches: where a person gave `workers` they do."""
+        return Payoff(batches, sure=self.workers is not None)
 
     def _compute(self, engine: AnyEngine, key: str, fingerprint: str, handed: Handed) -> Work:
         started = time.time()
@@ -211,6 +232,24 @@ class StepWork:
             return Did(self.operator.apply_verdict(table, verdict))
         assert isinstance(self.operator, RowOperator)
         return Did(engine.run(self.operator, table))
+
+
+def holds_gil(operator: Operator) -> bool:
+    """Whether several threads do not make the operator faster."""
+    return not (operator.releases_gil or isinstance(operator, DatasetOperator))
+
+
+def maker_for(works: Sequence[StepWork], batches: int, payoff: Payoff) -> Maker:
+    """Where batches are made: in processes as a whole where all these steps allow it, and one gains by it.
+
+    A step with `chunk_rows` has its batches cut; where there are fewer batches than workers all are.
+    """
+    may_go = not any(work.stays or work.chunk_rows for work in works)
+    threads = {work.threads for work in works}
+    if may_go and len(threads) == 1 and any(work.holds_gil for work in works) and 1 < min(threads) <= batches:
+        first = works[0]
+        return MadeInProcesses(first.pools.of(first.threads), payoff)
+    return MadeHere(payoff)
 
 
 def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> Outcome:

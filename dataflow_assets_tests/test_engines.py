@@ -12,6 +12,7 @@ import pytest
 from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.engines.engine import InlineEngine, check_law
 from dataflow_assets.engines.processes import MAX_ATTEMPTS, ProcessEngine
+from dataflow_assets.engines.worker_pool import WorkerPool
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import Outcome, RowOperator
 from dataflow_assets.operators.registry import build_operator
@@ -55,7 +56,7 @@ def parts(outcome: Outcome) -> list[list[dict]]:
 
 @pytest.fixture(scope="module")
 def processes():
-    engine = ProcessEngine(2, chunk_rows=3)
+    engine = ProcessEngine(WorkerPool(2), chunk_rows=3)
     yield engine
     engine.close()
 
@@ -88,7 +89,7 @@ def test_a_row_that_raises_fails_alone(processes: ProcessEngine) -> None:
 
 
 def test_a_row_that_kills_its_process_fails_alone() -> None:
-    engine = ProcessEngine(2, chunk_rows=10)
+    engine = ProcessEngine(WorkerPool(2), chunk_rows=10)
     kept, _, failed = parts(
         engine.run(operator("map_python", function=f"{FUNCTIONS}:kill_on_seven"), table())
     )
@@ -104,7 +105,7 @@ def test_a_worker_that_is_killed_in_mid_row_is_replaced(
 ) -> None:
     for name, value in gated(tmp_path).items():
         monkeypatch.setenv(name, value)
-    engine, outcomes = ProcessEngine(2, chunk_rows=10), []
+    engine, outcomes = ProcessEngine(WorkerPool(2), chunk_rows=10), []
     waiting = operator("map_python", function=f"{FUNCTIONS}:wait_for_the_gate")
     run = threading.Thread(target=lambda: outcomes.append(engine.run(waiting, table(40))))
     run.start()

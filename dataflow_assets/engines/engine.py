@@ -47,6 +47,9 @@ class InlineEngine:
         for operator in self._operators:
             operator.close()
 
+    def __reduce__(self) -> tuple[type["InlineEngine"], tuple[()]]:
+        return InlineEngine, ()  # what it holds stays
+
 
 def joined_outcomes(outcomes: Iterable[Outcome]) -> Outcome:
     """The outcomes of the chunks of one batch as one, in the order given."""

@@ -1,23 +1,20 @@
-"""Worker processes on this machine: Arrow chunks out, Arrow chunks back, dead workers replaced."""
+"""Chunks of a batch in worker processes: Arrow out, Arrow back, the row that kills a worker found."""
 
-import os
 import pickle
-import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
 
 import pyarrow as pa
 from pydantic import BaseModel
 
 from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
-from dataflow_assets.engines.engine import joined_outcomes
+from dataflow_assets.engines.engine import InlineEngine, joined_outcomes
 from dataflow_assets.engines.isolation import killed
 from dataflow_assets.engines.wire import Wire, from_wire, to_wire
+from dataflow_assets.engines.worker_pool import WorkerPool, new_executor, submit
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 
 MAX_ATTEMPTS = 3
@@ -26,7 +23,7 @@ _OperatorSpec = tuple[type[Operator], BaseModel]
 
 
 class ProcessEngine:
-    """A pool of `workers` processes, started when first used.
+    """The processes of a `pool`, which it may share with the engines of other steps.
 
     `run` cuts a batch into chunks (of `chunk_rows`, else one for each worker) and puts the results
     together in order. A worker that dies is noticed at once and the chunks that were in flight are
@@ -34,42 +31,29 @@ class ProcessEngine:
     halved until the killing row is found, and that row fails as WorkerDied. Thread-safe.
     """
 
-    def __init__(self, workers: int, chunk_rows: int | None = None) -> None:
-        self.workers = workers
+    def __init__(self, pool: WorkerPool, chunk_rows: int | None = None) -> None:
+        self.pool = pool
         self.chunk_rows = chunk_rows
-        self._lock = threading.Lock()
         self._alone = threading.Lock()
-        self._pool: ProcessPoolExecutor | None = None
 
     def begin(self, stop: StopFlag) -> None:
         """A chunk is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
         """The operator's outcome on all rows, in row order."""
-        chunks = _chunks(table, self.chunk_rows or max(_MIN_CHUNK_ROWS, -(-table.num_rows // self.workers)))
+        even = max(_MIN_CHUNK_ROWS, -(-table.num_rows // self.pool.workers))
+        chunks = _chunks(table, self.chunk_rows or even)
         spec = (type(operator), operator.params)
-        pool = self._current_pool()
-        futures = [_submit(pool, spec, chunk) for chunk in chunks]
+        executor = self.pool.executor()
+        futures = [_submitted(executor, spec, chunk) for chunk in chunks]
         outcomes = []
         for chunk, future in zip(chunks, futures, strict=True):
             try:
                 outcomes.append(from_wire(future.result()))
             except BrokenProcessPool:
-                self._discard(pool)
+                self.pool.discard(executor)
                 outcomes.append(self._run_alone(spec, chunk))
         return joined_outcomes(outcomes)
-
-    def _current_pool(self) -> ProcessPoolExecutor:
-        with self._lock:
-            if self._pool is None:
-                self._pool = _new_pool(self.workers)
-            return self._pool
-
-    def _discard(self, pool: ProcessPoolExecutor) -> None:
-        with self._lock:
-            if self._pool is pool:
-                self._pool = None
-        pool.shutdown(wait=False, cancel_futures=True)
 
     def _run_alone(self, spec: _OperatorSpec, chunk: pa.Table) -> Outcome:
         """Does a chunk that was in flight when a worker died, where only it can be the killer."""
@@ -78,17 +62,17 @@ class ProcessEngine:
 
     def close(self) -> None:
         """Ends the workers and waits for them."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+        self.pool.close()
+
+    def __reduce__(self) -> tuple[type[InlineEngine], tuple[()]]:
+        return InlineEngine, ()  # in a worker, work is done where it is
 
 
 def _isolated(spec: _OperatorSpec, chunk: pa.Table, attempts: int) -> Iterator[Outcome]:
     for _ in range(attempts):
-        with _new_pool(1) as pool:
+        with new_executor(1) as executor:
             try:
-                yield from_wire(_submit(pool, spec, chunk).result())
+                yield from_wire(_submitted(executor, spec, chunk).result())
             except BrokenProcessPool:
                 continue
             return
@@ -104,36 +88,8 @@ def _chunks(table: pa.Table, rows: int) -> Sequence[pa.Table]:
     return [table.slice(start, rows) for start in range(0, table.num_rows, rows)] or [table]
 
 
-def _new_pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(list(sys.path),)
-    )
-
-
-def _start_worker(path: list[str]) -> None:
-    """Makes a new worker import what its parent can, and end with it alone.
-
-    Ctrl-C reaches all processes of a terminal: the parent decides what becomes of the work in hand.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path[:] = path
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _submit(pool: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> "Future[Wire]":
-    try:
-        return pool.submit(_work, spec, packed(chunk))
-    except BrokenProcessPool as error:
-        broken: Future[Wire] = Future()
-        broken.set_exception(error)
-        return broken
+def _submitted(executor: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Table) -> "Future[Wire]":
+    return submit(executor, _work, spec, packed(chunk))
 
 
 def _work(spec: _OperatorSpec, data: bytes) -> Wire:

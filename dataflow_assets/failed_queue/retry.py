@@ -15,6 +15,7 @@ from dagster import DagsterInstance
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.checks import failed_gates
 from dataflow_assets.control import LOCK_FILE, StopFlag, held_signals, pipeline_lock
+from dataflow_assets.engines.whole_batches import MadeHere
 from dataflow_assets.errors import MissingBatch
 from dataflow_assets.failed_queue.merge import merged, with_attempts
 from dataflow_assets.failed_queue.selection import Which, stored_failed
@@ -270,7 +271,8 @@ def _may_be_merged(step: StepWork, key: str) -> bool:
 
 def retry_stream(step: StepWork, redo: Mapping[str, Redo], done: dict[str, Redone]) -> BatchStream:
     """The batches with these rows done again, lazily; `done` gets what became of the rows alone."""
-    engine = step.engine(len(redo))
+    payoff = step.payoff(len(redo))
+    engine = step.engine(payoff)
     folder = step.folder
     return BatchStream(
         step.name,
@@ -282,6 +284,7 @@ def retry_stream(step: StepWork, redo: Mapping[str, Redo], done: dict[str, Redon
         reuse=False,
         close=engine.close,
         begin=engine.begin,
+        maker=MadeHere(payoff),
     )
 
 

@@ -71,6 +71,16 @@ Handed = Mapping[str, HandedOver]
 NOTHING_HANDED: Handed = {}
 
 
+class Known(NamedTuple):
+    """What a run knows of a batch before it is made, by the names of streams.
+
+    `made_ahead` have it from earlier in this run, `given_up` failed on another batch ahead of their turn.
+    """
+
+    made_ahead: frozenset[str] = frozenset()
+    given_up: frozenset[str] = frozenset()
+
+
 class Ahead:
     """The batches that this process committed for later steps ahead of their turn, with their first rows.
 
@@ -86,18 +96,15 @@ class Ahead:
         """Notes that a step failed ahead of its turn: its other batches, too, wait for their turn."""
         self._given_up.add(name)
 
-    def gave_up(self, name: str) -> bool:
-        """Whether the step failed ahead of its turn."""
-        return name in self._given_up
-
     def add(self, committed: Committed) -> None:
         """Notes a batch that was made for a later step."""
         head = None if committed.head is None else packed(committed.head)
         self._heads[str(committed.folder.path), committed.record.batch] = head
 
-    def holds(self, folder: StepFolder, key: str) -> bool:
-        """Whether the batch was made ahead and its step had no turn since."""
-        return (str(folder.path), key) in self._heads
+    def known(self, streams: "Sequence[BatchStream]", key: str) -> Known:
+        """What is known of the batch."""
+        held = {stream.name for stream in streams if (str(stream.folder.path), key) in self._heads}
+        return Known(frozenset(held), frozenset(self._given_up))
 
     def seen(self, committed: Committed) -> Committed:
         """The batch as its own step would have committed it, where it was made ahead."""
@@ -106,6 +113,21 @@ class Ahead:
             return committed
         head = self._heads.pop(place)
         return committed._replace(reused=False, head=None if head is None else unpacked(head))
+
+    def __reduce__(self) -> tuple[type["Ahead"], tuple[()]]:
+        return Ahead, ()  # another process committed nothing
+
+
+class Maker(Protocol):
+    """Makes one batch of the first stream, and of those that follow from its rows; in any thread."""
+
+    def __call__(self, streams: "Sequence[BatchStream]", key: str, known: Known) -> "Made":
+        """The batch of each stream, durable but not published."""
+        ...
+
+
+def _nothing(*_: object) -> None:
+    """What a stream does that has nothing to begin or close."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +144,7 @@ class BatchStream:
     steps, in order, whose batches are made right after this one's from the rows in memory, so that
     they are not read from the file again. They are committed after it and noted in `ahead`; their
     own step then finds them there. A follower that fails once is left to its own step, which raises
-    the error: no further batch of it is tried, or paid for, ahead.
+    the error: no further batch of it is tried ahead. `maker` says where the work is done.
     """
 
     name: str
@@ -132,58 +154,96 @@ class BatchStream:
     compute: Callable[[str, str, Handed], Work]
     workers: int = 1
     reuse: bool = True
-    close: Callable[[], None] = lambda: None
-    begin: Callable[[StopFlag], None] = lambda stop: None
+    close: Callable[[], None] = _nothing
+    begin: Callable[[StopFlag], None] = _nothing
     parents: frozenset[str] = frozenset()
     followers: "Sequence[BatchStream]" = ()
     ahead: Ahead = field(default_factory=Ahead)
+    maker: Maker | None = None
 
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
         """Makes what is missing of these batches and commits each, in the order of the keys."""
-        tasks = (partial(self._made, key) for key in self.keys)
+        streams = (self, *self.followers)
+        tasks = (partial(self._made, streams, key) for key in self.keys)
         with contextlib.ExitStack() as stack:
-            for stream in (self, *self.followers):
+            for stream in streams:
                 stream.begin(stop)
                 stack.callback(stream.close)
             yield from map(self.ahead.seen, commit_in_order(tasks, self.workers, stop, self.ahead))
 
-    def _made(self, key: str) -> "Made":
-        ready, table = self._ready(key, NOTHING_HANDED)
-        made = Made(self.folder, ready)
-        handed = {self.name: HandedOver(_content_hash(ready), table)}
-        for place, follower in enumerate(self.followers):
-            if self.ahead.gave_up(follower.name):
-                break
-            try:
-                later, table = follower._ready(key, handed)
-            except Stopped:
-                raise
-            except Exception:  # noqa: BLE001  its own step raises it
-                self.ahead.give_up(follower.name)
-                break
-            made.followers.append((follower.folder, later))
-            handed[follower.name] = HandedOver(_content_hash(later), table)
-            wanted = set().union(*(stream.parents for stream in self.followers[place + 1 :]))
-            handed = {name: over for name, over in handed.items() if name in wanted}
+    def _made(self, streams: "Sequence[BatchStream]", key: str) -> "Made":
+        made = (self.maker or make)(streams, key, self.ahead.known(streams, key))
+        if made.given_up is not None:
+            self.ahead.give_up(made.given_up)
         return made
 
-    def _ready(self, key: str, handed: Handed) -> tuple[Ready, pa.Table | None]:
-        fingerprint = self.fingerprint(key, handed)
-        record = self.folder.record(key) if self.reuse or self.ahead.holds(self.folder, key) else None
-        if record is not None and record.fingerprint == fingerprint:
-            return as_wanted(self.folder, record), None
+    def ready(self, key: str, handed: Handed, known: Known) -> "tuple[Ready, pa.Table | None]":
+        """The batch, with its rows where it was made just now."""
+        fingerprint, there = self.there(key, handed, known)
+        if there is not None:
+            return there, None
         work = self.compute(key, fingerprint, handed)
         prepared = self.folder.prepare(key, work.outcome, work.origin)._replace(notes=work.notes)
         return prepared, work.outcome.kept
 
+    def there(self, key: str, handed: Handed, known: Known) -> tuple[str, Ready | None]:
+        """What the batch would be made of, and the batch where it is committed and made of that."""
+        fingerprint = self.fingerprint(key, handed)
+        record = self.folder.record(key) if self.reuse or self.name in known.made_ahead else None
+        if record is None or record.fingerprint != fingerprint:
+            return fingerprint, None
+        return fingerprint, as_wanted(self.folder, record)
+
 
 @dataclass
 class Made:
-    """What a task made of one batch: for its own step, and for the steps that follow at once."""
+    """What a task made of one batch: for its own step, and for the steps that follow at once.
+
+    `given_up` is the stream that failed among those that follow.
+    """
 
     folder: StepFolder
     ready: Ready
     followers: list[tuple[StepFolder, Ready]] = field(default_factory=list)
+    given_up: str | None = None
+
+
+def make(streams: Sequence[BatchStream], key: str, known: Known) -> Made:
+    """The batch of the first stream, and of those that follow from its rows in memory, in this thread."""
+    first, *followers = streams
+    ready, table = first.ready(key, NOTHING_HANDED, known)
+    made = Made(first.folder, ready)
+    handed = {first.name: HandedOver(_content_hash(ready), table)}
+    for place, follower in enumerate(followers):
+        if follower.name in known.given_up:
+            break
+        try:
+            later, table = follower.ready(key, handed, known)
+        except Stopped:
+            raise
+        except Exception:  # noqa: BLE001  its own step raises it
+            made.given_up = follower.name
+            break
+        made.followers.append((follower.folder, later))
+        handed[follower.name] = HandedOver(_content_hash(later), table)
+        wanted = set().union(*(stream.parents for stream in followers[place + 1 :]))
+        handed = {name: over for name, over in handed.items() if name in wanted}
+    return made
+
+
+def all_there(streams: Sequence[BatchStream], key: str, known: Known) -> Made | None:
+    """The batch of each stream where all are committed, None where one must be made. Raises MissingBatch."""
+    handed: dict[str, HandedOver] = {}
+    ready: list[tuple[StepFolder, Ready]] = []
+    for stream in streams:
+        if stream.name in known.given_up:
+            break
+        _, there = stream.there(key, handed, known)
+        if there is None:
+            return None
+        ready.append((stream.folder, there))
+        handed[stream.name] = HandedOver(_content_hash(there), None)
+    return Made(*ready[0], followers=ready[1:])
 
 
 def alone(folder: StepFolder, tasks: Iterable[Callable[[], Ready]]) -> Iterator[Callable[[], Made]]:

@@ -101,7 +101,8 @@ class Operator(ABC):
     over workers in any way; `dataset`: the decision needs all batches), `releases_gil` (True for
     work on whole Arrow columns: threads serve it better than processes), `splits` (True where one
     row becomes several: the children are called `<row_id>/<n>`), `regroups` (True where a batch may
-    get the rows of others).
+    get the rows of others), `heavy` (True where it holds what a machine should hold once, such as a
+    model: it is then not built in several processes unasked).
     """
 
     name: ClassVar[str]
@@ -110,10 +111,14 @@ class Operator(ABC):
     releases_gil: bool = False
     splits: ClassVar[bool] = False
     regroups: ClassVar[bool] = False
+    heavy: ClassVar[bool] = False
     Params: ClassVar[type[BaseModel]] = Params
 
     def __init__(self, params: BaseModel | None = None) -> None:
         self.params = params if params is not None else self.Params()
+
+    def __reduce__(self) -> tuple[type["Operator"], tuple[BaseModel]]:
+        return type(self), (self.params,)  # another process builds its own
 
     def reads(self) -> list[str]:
         """The columns that must be there."""

@@ -30,6 +30,7 @@ class ModelOperator(RowOperator, Generic[Model]):
     """
 
     releases_gil = True
+    heavy = True
 
     def __init__(self, params: ModelParams) -> None:
         super().__init__(params)

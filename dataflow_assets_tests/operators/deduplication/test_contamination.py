@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.engines.worker_pool import WorkerPool
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.operators import Outcome, RowOperator, build_operator
 from dataflow_assets_tests.operators.sample_tables import ids, table, typed_table
@@ -101,7 +102,7 @@ def test_a_file_that_changes_during_the_run_ends_it(bench: Path):
 def test_workers_read_the_files_by_themselves(bench: Path):
     operator = build_operator("decontaminate", FILE, bench)
     assert isinstance(operator, RowOperator)
-    engine = ProcessEngine(2, chunk_rows=2)
+    engine = ProcessEngine(WorkerPool(2), chunk_rows=2)
     try:
         outcome = engine.run(operator, table(text=[QUESTION, "a", "b", CHINESE]))
     finally:

@@ -14,6 +14,7 @@ import pytest
 from dataflow_assets.batch import schema_of
 from dataflow_assets.engines.engine import InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.engines.worker_pool import WorkerPool
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.operators import RowOperator, build_operator
@@ -180,7 +181,7 @@ def test_it_goes_to_another_process_without_its_model(tiny_gpt2: Path):
 @pytest.mark.slow
 def test_it_runs_in_worker_processes(tiny_gpt2: Path):
     operator, rows = built("score_perplexity", model=str(tiny_gpt2)), table(text=real_texts(8))
-    processes = ProcessEngine(1, 4)
+    processes = ProcessEngine(WorkerPool(1), 4)
     try:
         found = processes.run(operator, rows).kept["perplexity"].to_pylist()
     finally:

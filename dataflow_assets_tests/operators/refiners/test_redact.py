@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from dataflow_assets.engines.processes import ProcessEngine
+from dataflow_assets.engines.worker_pool import WorkerPool
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.operators import RowOperator, build_operator
@@ -64,7 +65,7 @@ def test_the_key_is_in_no_fingerprint_and_no_text_of_the_operator():
 
 def test_two_steps_with_two_keys_in_one_worker_keep_their_keys():
     rows = typed_table("string", ["a@b.com"])
-    engine = ProcessEngine(1)
+    engine = ProcessEngine(WorkerPool(1))
     for key in (KEY, "a new key of the test"):
         operator = build_operator("redact_pii", {**PSEUDONYM, "key": key})
         assert isinstance(operator, RowOperator)
