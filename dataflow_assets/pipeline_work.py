@@ -19,10 +19,13 @@ from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.llm.operator import DEFAULT_SERVING, LLMOperator
 from dataflow_assets.operators.operator import DatasetOperator, Operator
+from dataflow_assets.operators.splitting.tokenizer import find_tokenizer
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.pipeline.replicas import replica_request
+from dataflow_assets.profiles.profiler import Profiler
+from dataflow_assets.profiles.sampling import rates_for
 from dataflow_assets.serving.asking import Asking, Where
 from dataflow_assets.serving.choice import environment_is_set
 from dataflow_assets.serving.prices import known_price
@@ -148,7 +151,8 @@ class PipelineWork:
             self.remove_batches_but(set(manifest.batches))
             finish(manifest)
 
-        return SourceIngest(self.pipeline, self.layout, finished, self.reuse)
+        profiler = self.profiler(SOURCE)
+        return SourceIngest(self.pipeline, self.layout, finished, self.reuse, profiler and profiler.look)
 
     def remove_batches_but(self, keys: set[str]) -> None:
         """Removes batches that the source no longer has from every step; edits go where their rows are."""
@@ -180,7 +184,26 @@ class PipelineWork:
             replica_request(step),
             self.ray,
             self.pools,
+            self.profiler(step.name),
         )
+
+    def profiler(self, name: str) -> Profiler | None:
+        """What makes the profiles of a step's batches, or the source's; None where they are off."""
+        spec = self.pipeline.profile
+        if spec is False:
+            return None
+        tokenizer = find_tokenizer(spec.tokenizer, self.pipeline.base_dir) if spec.tokenizer else None
+        return Profiler(rates_for(self._source_bytes, spec.share), tokenizer, spec.measures)
+
+    @cached_property
+    def _source_bytes(self) -> int:
+        """The size of the source's files as they were read, else as they are."""
+        manifest = self.manifest()
+        if manifest is not None:
+            return sum(state.size for file in manifest.files for state in file.states.values())
+        files, _ = discover(self.pipeline.source, self.pipeline.base_dir)
+        paths = [path for file in files for path in (file.members or (file.path,))]
+        return sum(path.stat().st_size for path in paths if path.is_file())
 
     def _asking(self, step: Step) -> Asking | None:
         spec = self.pipeline.serving(step)

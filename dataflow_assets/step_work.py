@@ -43,6 +43,7 @@ from dataflow_assets.operators.operator import (
     RowErrors,
     RowOperator,
 )
+from dataflow_assets.profiles.profiler import Profiler
 from dataflow_assets.serving.asking import Asking
 from dataflow_assets.step_input import InputRows, StepInput, committed_record
 
@@ -63,7 +64,7 @@ class StepWork:
 
     `workers` None means the machine's cores, with processes only where they pay; they come from `pools`.
     `asking` is what a step of calls to a model needs, `replicas` what a step on Ray asks of the cluster
-    of `ray`.
+    of `ray`. `profiler` looks at each batch.
     """
 
     name: str
@@ -79,6 +80,7 @@ class StepWork:
     replicas: ReplicaRequest | None = None
     ray: RaySettings = field(default_factory=RaySettings)
     pools: WorkerPools = field(default_factory=WorkerPools)
+    profiler: Profiler | None = None
 
     @cached_property
     def code_version(self) -> str:
@@ -158,6 +160,7 @@ class StepWork:
             followers,
             ahead or Ahead(),
             maker,
+            self.profiler and self.profiler.look,
         )
 
     @property

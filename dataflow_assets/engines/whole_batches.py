@@ -64,6 +64,7 @@ def _to_go(stream: BatchStream) -> BatchStream:
         stream.compute,
         reuse=stream.reuse,
         parents=stream.parents,
+        look=stream.look,
     )
 
 

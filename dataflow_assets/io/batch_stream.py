@@ -118,6 +118,14 @@ class Ahead:
         return Ahead, ()  # another process committed nothing
 
 
+class Look(Protocol):
+    """Is shown the rows of a batch when its files are durable: folder, key, rows, their content hash."""
+
+    def __call__(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str, /) -> None:
+        """Looks at the rows, in the thread that made them; raises nothing."""
+        ...
+
+
 class Maker(Protocol):
     """Makes one batch of the first stream, and of those that follow from its rows; in any thread."""
 
@@ -144,7 +152,8 @@ class BatchStream:
     steps, in order, whose batches are made right after this one's from the rows in memory, so that
     they are not read from the file again. They are committed after it and noted in `ahead`; their
     own step then finds them there. A follower that fails once is left to its own step, which raises
-    the error: no further batch of it is tried ahead. `maker` says where the work is done.
+    the error: no further batch of it is tried ahead. `maker` says where the work is done, `look` is
+    shown the rows of each batch that was made.
     """
 
     name: str
@@ -160,6 +169,7 @@ class BatchStream:
     followers: "Sequence[BatchStream]" = ()
     ahead: Ahead = field(default_factory=Ahead)
     maker: Maker | None = None
+    look: Look | None = None
 
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
         """Makes what is missing of these batches and commits each, in the order of the keys."""
@@ -184,6 +194,8 @@ class BatchStream:
             return there, None
         work = self.compute(key, fingerprint, handed)
         prepared = self.folder.prepare(key, work.outcome, work.origin)._replace(notes=work.notes)
+        if self.look is not None:
+            self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
         return prepared, work.outcome.kept
 
     def there(self, key: str, handed: Handed, known: Known) -> tuple[str, Ready | None]:

@@ -20,6 +20,7 @@ from dataflow_assets.io.names import key_to_name
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 
 COMMITS = "_commits"
+PROFILES = "_profiles"
 PARTS = ("kept", "rejected", "failed")
 HEAD_ROWS = 5
 # `datasets.load_dataset(folder)` would take the records and set-aside rows for data.
@@ -242,6 +243,7 @@ class StepFolder:
         """Removes a batch: its record first, then its files. Raises StorageError."""
         record = read_record(str(self.record_file(key)))
         atomic.remove(self.record_file(key))
+        atomic.remove(self.path / PROFILES / f"{key_to_name(key)}.arrow")
         if record is not None:
             for stored in record.files.values():
                 atomic.remove(self.stored_path(stored))
@@ -262,7 +264,12 @@ class StepFolder:
         return gone
 
     def _stored_files(self) -> list[Path]:
-        folders = [self.path / COMMITS, self.path, *(self.path / f"_{part}" for part in PARTS[1:])]
+        folders = [
+            self.path / COMMITS,
+            self.path / PROFILES,
+            self.path,
+            *(self.path / f"_{part}" for part in PARTS[1:]),
+        ]
         files = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
         return [path for path in files if _BATCH_FILE.fullmatch(path.name)]
 

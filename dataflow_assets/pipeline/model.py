@@ -20,6 +20,7 @@ from dataflow_assets.pipeline.environment import redacted
 from dataflow_assets.pipeline.graph import children_of, parents_of, topological
 from dataflow_assets.pipeline.names import SOURCE, FolderName
 from dataflow_assets.pipeline.problems import Problem, listed, near_names, printable, shortened, shown
+from dataflow_assets.pipeline.profiling import ProfileSpec
 from dataflow_assets.pipeline.step import (
     MODEL_CONFIG,
     Step,
@@ -77,6 +78,9 @@ class Pipeline(BaseModel):
         default=None,
         min_length=1,
         description="File or database URL of the answers; default: `ledger.sqlite` in the root.",
+    )
+    profile: ProfileSpec | Literal[False] = Field(
+        default=ProfileSpec(), description="How each batch is profiled; false: not at all."
     )
     steps: list[Step] = Field(min_length=1)
 

@@ -26,7 +26,7 @@ from dataflow_assets.batch import (
 )
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError
-from dataflow_assets.io.batch_stream import Committed, Ready, alone, as_wanted, commit_in_order
+from dataflow_assets.io.batch_stream import Committed, Look, Ready, alone, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.layout import WHOLE_KEY, PipelineLayout
@@ -125,11 +125,13 @@ class SourceIngest:
         layout: PipelineLayout,
         finish: Callable[[Manifest], None],
         reuse: bool = True,
+        look: Look | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.layout = layout
         self.folder = layout.step(0)
         self._finish = finish
+        self._look = look
         self._previous = read_manifest(pipeline, layout) if reuse else None
         self._read: list[ReadFile] = []
         self._schema: _MaybeSchema = {}
@@ -270,7 +272,10 @@ class SourceIngest:
             return as_wanted(self.folder, record)
         rows = table.num_rows + rejected.num_rows
         origin = Origin(OPERATOR, READER_VERSION, READER_VERSION, fingerprint, rows, {}, started)
-        return self.folder.prepare(key, Outcome(table, rejected), origin)
+        prepared = self.folder.prepare(key, Outcome(table, rejected), origin)
+        if self._look is not None:
+            self._look(self.folder, key, table, prepared.record.content_hash)
+        return prepared
 
     def _conforming(self, files: Sequence[SourceFile], schema: Schema) -> Iterator[Callable[[], Ready]]:
         """Batches that were stored before a later row or file brought a new column or a wider type."""

@@ -1,0 +1,72 @@
+"""Many numbers in few: quantiles, extremes and a histogram."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+QUANTILES = {"p01": 0.01, "p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99}
+_BINS = 20
+
+
+class Sums(NamedTuple):
+    """What is known exactly of the finite numbers of a column."""
+
+    numbers: int = 0
+    total: float = 0.0
+    smallest: float | None = None
+    largest: float | None = None
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Of both columns together."""
+        low = [value for value in (self.smallest, other.smallest) if value is not None]
+        high = [value for value in (self.largest, other.largest) if value is not None]
+        ends = min(low, default=None), max(high, default=None)
+        return Sums(self.numbers + other.numbers, self.total + other.total, *ends)
+
+
+def quantile(values: np.ndarray, share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
+def described(values: np.ndarray, exact: Sums | None = None) -> dict:
+    """Count, extremes, mean, quantiles and histogram of a sample's values; at least one."""
+    found = {
+        "count": len(values),
+        "min": float(values.min()),
+        "max": float(values.max()),
+        "mean": float(values.mean()),
+    }
+    if exact is not None and exact.numbers and exact.smallest is not None and exact.largest is not None:
+        found = {
+            "count": exact.numbers,
+            "min": exact.smallest,
+            "max": exact.largest,
+            "mean": exact.total / exact.numbers,
+        }
+    quantiles = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")
+    shown = {name: _short(value) for name, value in zip(QUANTILES, quantiles.tolist(), strict=True)}
+    return {**{name: _short(value) for name, value in found.items()}, **shown, "histogram": histogram(values)}
+
+
+def histogram(values: np.ndarray) -> dict:
+    """At most 20 bins of equal width up to the 99th percentile; the last one has the rest too."""
+    low, high = float(values.min()), quantile(values, 0.99)
+    whole = bool(np.all(values == np.floor(values)))
+    if high <= low:
+        high = low + (1 if whole else max(abs(low), 1) * 1e-9)
+    bins = min(_BINS, int(high - low) + 1) if whole else _BINS
+    width = (high - low) / bins
+    if whole:
+        width = max(1.0, np.ceil((high - low + 1) / bins))
+        bins = int(np.ceil((high - low + 1) / width))
+    edges = low + width * np.arange(bins + 1)
+    places = np.clip(((values - low) // width).astype(np.int64), 0, bins - 1)
+    return {
+        "edges": [_short(edge) for edge in edges.tolist()],
+        "counts": np.bincount(places, minlength=bins).tolist(),
+    }
+
+
+def _short(value: float) -> float | int:
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.6g}")

@@ -1,0 +1,276 @@
+"""The profile of rows: made of a table, put together with others, asked for shares and quantiles."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dataflow_assets.batch import ColumnType
+from dataflow_assets.profiles.numbers import Sums, described
+from dataflow_assets.profiles.sampling import Contents, Rates, below
+
+_MOST_TOP = 20
+
+
+@dataclass
+class Sampled:
+    """A value for each row of a sample: NaN, None or nothing where the row has no value of this kind."""
+
+    cheap: dict[str, np.ndarray] = field(default_factory=dict)
+    deep: dict[str, np.ndarray] = field(default_factory=dict)
+    labels: dict[str, list[str | None]] = field(default_factory=dict)
+    pieces: list[list[int]] | None = None
+
+
+@dataclass
+class ColumnProfile:
+    """One column. `nulls`, `sums` and `top` are of all rows, the rest of samples.
+
+    `top` has the frequent values and how often each was seen; all of them, exactly, where `top_is_all`.
+    """
+
+    kind: ColumnType
+    nulls: int = 0
+    sums: Sums | None = None
+    contents: Contents | None = None
+    near: Contents | None = None
+    top: dict[str, int] = field(default_factory=dict)
+    top_is_all: bool = False
+    sampled: Sampled = field(default_factory=Sampled)
+
+
+class Sample(NamedTuple):
+    """The rows of a sample: their hashes, for the deep one the ids and batches of the rows too."""
+
+    cheap: np.ndarray
+    deep: np.ndarray
+    row_ids: list[str]
+    batches: list[str]
+
+
+class Example(NamedTuple):
+    """A row that a person can look up."""
+
+    batch: str
+    row_id: str
+    value: float | str
+
+
+@dataclass
+class Profile:
+    """What rows are like. `rates` are the parts of them that were sampled, `pairs` see `pair_name`."""
+
+    rows: int
+    rates: Rates
+    sample: Sample
+    columns: dict[str, ColumnProfile]
+    pairs: dict[str, Contents] = field(default_factory=dict)
+    batches: int = 1
+
+    def measure(self, column: str, name: str) -> np.ndarray:
+        """The values of a measure in the sample, without rows that have none. Raises KeyError."""
+        sampled = self.columns[column].sampled
+        values = sampled.cheap[name] if name in sampled.cheap else sampled.deep[name]
+        return values[~np.isnan(values)]
+
+    def labels(self, column: str, name: str) -> Counter[str]:
+        """How often each label is in the sample. Raises KeyError."""
+        return Counter(label for label in self.columns[column].sampled.labels[name] if label is not None)
+
+    def measures_of(self, column: str) -> list[str]:
+        """The names of the measures of a column."""
+        sampled = self.columns[column].sampled
+        return [*sampled.cheap, *sampled.deep]
+
+    def examples(self, column: str, name: str, wanted: np.ndarray, most: int = 3) -> list[Example]:
+        """Rows of the deep sample that are `wanted`, a mask over it, the largest values first."""
+        values = self.deep_values(column, name)
+        places = np.flatnonzero(wanted)
+        places = places[np.argsort(-values[places], kind="stable")][:most]
+        return [
+            Example(self.sample.batches[place], self.sample.row_ids[place], float(values[place]))
+            for place in places
+        ]
+
+    def deep_values(self, column: str, name: str) -> np.ndarray:
+        """A measure for each row of the deep sample, NaN where it has none. Raises KeyError."""
+        sampled = self.columns[column].sampled
+        if name in sampled.deep:
+            return sampled.deep[name]
+        return sampled.cheap[name][below(self.sample.cheap, self.rates.deep)]
+
+    def boilerplate(self, column: str) -> float | None:
+        """The largest share of sampled texts with one sentence or line in common; None for less than ten."""
+        pieces = self.columns[column].sampled.pieces
+        if pieces is None or len(pieces) < 10:
+            return None
+        counts = Counter(piece for row in pieces for piece in row)
+        return max(counts.values(), default=0) / len(pieces)
+
+    def as_json(self) -> dict:
+        """Plain values: counts, and of each measure its quantiles and histogram."""
+        return {
+            "rows": self.rows,
+            "sampled_rows": len(self.sample.deep),
+            "rate": round(self.rates.deep, 6),
+            "columns": {name: self._column_json(name) for name in self.columns},
+        }
+
+    def _column_json(self, name: str) -> dict:
+        column = self.columns[name]
+        found: dict = {"type": column.kind, "nulls": column.nulls}
+        if column.contents is not None:
+            found["distinct"] = column.contents.distinct
+            found["distinct_is_exact"] = column.contents.rate >= 1
+            found["duplicates"] = column.contents.duplicates
+        if column.near is not None:
+            found["near_duplicates"] = column.near.duplicates
+        if (share := self.boilerplate(name)) is not None:
+            found["boilerplate"] = round(share, 6)
+        measures = {measure: self.measure(name, measure) for measure in self.measures_of(name)}
+        found["measures"] = {
+            measure: described(values, column.sums if measure == "value" else None)
+            for measure, values in measures.items()
+            if len(values)
+        }
+        labels = {label: self.labels(name, label) for label in column.sampled.labels}
+        found["shares"] = {
+            label: {value: round(count / counts.total(), 6) for value, count in counts.most_common(_MOST_TOP)}
+            for label, counts in labels.items()
+            if counts
+        }
+        if column.top:
+            top = sorted(column.top.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_TOP]
+            found["top"] = [{"value": value, "count": count} for value, count in top]
+            found["top_is_all"] = column.top_is_all and len(column.top) <= _MOST_TOP
+        return found
+
+
+def pair_name(inputs: Sequence[str], label: str) -> str:
+    """What the pairs of inputs and a label are called in a profile."""
+    return f"{', '.join(inputs)} -> {label}"
+
+
+def merged(profiles: Iterable[Profile]) -> Profile:
+    """The profile of all rows together, at the lowest rates of the parts; the same for every division."""
+    parts = list(profiles)
+    if not parts:
+        return Profile(0, Rates(), Sample(np.empty(0, np.uint64), np.empty(0, np.uint64), [], []), {}, {}, 0)
+    rates = Rates(min(part.rates.deep for part in parts), min(part.rates.cheap for part in parts))
+    parts = [thinned(part, rates) for part in parts]
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    return Profile(
+        sum(part.rows for part in parts),
+        rates,
+        Sample(
+            np.concatenate([part.sample.cheap for part in parts]),
+            np.concatenate([part.sample.deep for part in parts]),
+            [row_id for part in parts for row_id in part.sample.row_ids],
+            [batch for part in parts for batch in part.sample.batches],
+        ),
+        {name: _merged_column(name, parts) for name in names},
+        {
+            name: Contents.merged([part.pairs[name] for part in parts if name in part.pairs])
+            for name in dict.fromkeys(name for part in parts for name in part.pairs)
+        },
+        sum(part.batches for part in parts),
+    )
+
+
+def thinned(profile: Profile, rates: Rates) -> Profile:
+    """The profile that the same rows would have at lower rates."""
+    if rates == profile.rates:
+        return profile
+    cheap, deep = below(profile.sample.cheap, rates.cheap), below(profile.sample.deep, rates.deep)
+    places = np.flatnonzero(deep).tolist()
+    sample = Sample(
+        profile.sample.cheap[cheap],
+        profile.sample.deep[deep],
+        [profile.sample.row_ids[place] for place in places],
+        [profile.sample.batches[place] for place in places],
+    )
+    columns = {}
+    for name, column in profile.columns.items():
+        sampled = column.sampled
+        columns[name] = ColumnProfile(
+            column.kind,
+            column.nulls,
+            column.sums,
+            column.contents,
+            column.near,
+            column.top,
+            column.top_is_all,
+            Sampled(
+                {measure: values[cheap] for measure, values in sampled.cheap.items()},
+                {measure: values[deep] for measure, values in sampled.deep.items()},
+                {label: [values[place] for place in places] for label, values in sampled.labels.items()},
+                None if sampled.pieces is None else [sampled.pieces[place] for place in places],
+            ),
+        )
+    return Profile(profile.rows, rates, sample, columns, profile.pairs, profile.batches)
+
+
+def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
+    """The column over all parts; rows of a part that has no such column are null in it."""
+    there = [part.columns.get(name) for part in parts]
+    present = [column for column in there if column is not None]
+    sums = [column.sums for column in present if column.sums is not None]
+    total = sums[0] if sums else None
+    for more in sums[1:]:
+        assert total is not None
+        total = total.plus(more)
+    top: Counter[str] = Counter()
+    for column in present:
+        top.update(column.top)
+    contents = [column.contents for column in present if column.contents is not None]
+    near = [column.near for column in present if column.near is not None]
+    return ColumnProfile(
+        present[0].kind,
+        sum(part.rows if column is None else column.nulls for part, column in zip(parts, there, strict=True)),
+        total,
+        Contents.merged(contents) if contents else None,
+        Contents.merged(near) if near else None,
+        dict(top),
+        all(column.top_is_all for column in present),
+        _merged_sampled([column and column.sampled for column in there], parts),
+    )
+
+
+def _merged_sampled(there: Sequence[Sampled | None], parts: Sequence[Profile]) -> Sampled:
+    sizes = [(len(part.sample.cheap), len(part.sample.deep)) for part in parts]
+
+    def numbers(kind: str, place: int) -> dict[str, np.ndarray]:
+        found: list[Mapping[str, np.ndarray]] = [getattr(each, kind) if each else {} for each in there]
+        return {
+            name: np.concatenate(
+                [
+                    values[name] if name in values else np.full(size[place], np.nan)
+                    for values, size in zip(found, sizes, strict=True)
+                ]
+            )
+            for name in dict.fromkeys(name for values in found for name in values)
+        }
+
+    labels = [each.labels if each else {} for each in there]
+    pieces = [each.pieces if each else None for each in there]
+    return Sampled(
+        numbers("cheap", 0),
+        numbers("deep", 1),
+        {
+            name: [
+                label
+                for values, size in zip(labels, sizes, strict=True)
+                for label in (values[name] if name in values else [None] * size[1])
+            ]
+            for name in dict.fromkeys(name for values in labels for name in values)
+        },
+        None
+        if all(rows is None for rows in pieces)
+        else [
+            row
+            for rows, size in zip(pieces, sizes, strict=True)
+            for row in ([[]] * size[1] if rows is None else rows)
+        ],
+    )

@@ -1,0 +1,81 @@
+"""Profiles of one step's batches: made while they are in memory, read or made when asked for."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import cast
+
+import pyarrow as pa
+
+from dataflow_assets.fingerprints import hash_of
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.names import key_to_name
+from dataflow_assets.io.step_folder import PROFILES, StepFolder
+from dataflow_assets.operators.registry import import_object
+from dataflow_assets.operators.splitting.tokenizer import TokenizerFile, encoder
+from dataflow_assets.profiles.making import HowToProfile, OwnMeasure, Pair, profile_of_rows
+from dataflow_assets.profiles.profile import Profile
+from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
+from dataflow_assets.profiles.stored import read_profile, write_profile
+
+_log = logging.getLogger(__name__)
+_MEASURES_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name."""
+
+    rates: Rates
+    tokenizer: TokenizerFile | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+
+    @cached_property
+    def settings(self) -> str:
+        """What profiles must have in common to be put together; the rates may differ."""
+        tokenizer = self.tokenizer and self.tokenizer.digest
+        pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
+        return hash_of([_MEASURES_VERSION, fingerprint_of_hashing(), tokenizer, dict(self.own), pairs])
+
+    def look(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> None:
+        """Makes and stores the profile of a batch; what goes wrong is logged: the batch itself is right."""
+        try:
+            self.made(folder, key, rows, content_hash)
+        except Exception:  # noqa: BLE001  a profile never stops the work that it looks at
+            _log.warning("no profile of batch %r of %s could be made", key, folder.path.name, exc_info=True)
+
+    def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
+        """The profile of these rows, stored too."""
+        profile = profile_of_rows(rows, key, self._how)
+        write_profile(self._file(folder, key), profile, content_hash, self.settings)
+        return profile
+
+    def of_batch(self, folder: StepFolder, record: CommitRecord) -> Profile:
+        """The profile of a committed batch; made from its rows where none is stored. Raises CorruptFile."""
+        stored = read_profile(
+            self._file(folder, record.batch), record.batch, record.content_hash, self.settings
+        )
+        if stored is not None:
+            return stored
+        rows = folder.read(record.batch, record=record)
+        assert rows is not None
+        return self.made(folder, record.batch, rows, record.content_hash)
+
+    def _file(self, folder: StepFolder, key: str):
+        return folder.path / PROFILES / f"{key_to_name(key)}.arrow"
+
+    @cached_property
+    def _how(self) -> HowToProfile:
+        own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
+        tokenize = None if self.tokenizer is None else partial(_token_counts, self.tokenizer)
+        return HowToProfile(self.rates, tokenize, own, self.pairs)
+
+    def __reduce__(self):
+        return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs)
+
+
+def _token_counts(tokenizer: TokenizerFile, texts: Sequence[str]) -> list[int]:
+    encode = encoder(tokenizer)
+    return [len(encode(text).ids) for text in texts]

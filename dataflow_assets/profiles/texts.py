@@ -1,0 +1,129 @@
+"""What is measured of a text: lengths, shares of characters, remains of markup, repetition."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+import xxhash
+
+from dataflow_assets.profiles.characters import CJK, DIGIT, MARK, SPECIAL, counts_of_kinds
+from dataflow_assets.profiles.sampling import below
+from dataflow_assets.text.language import han_share
+
+_URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
+_HTML = re.compile(r"</?[A-Za-z][^<>]{0,200}>|&(?:#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
+# What UTF-8 looks like once it was read as Latin-1 or Windows-1252, and what replaces lost characters.
+_DAMAGED = re.compile("\ufffd|[ÂÃ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€|ï¿½|锟斤拷")
+_CLOSING, _ENDS = " \t\r\n\"'”’」』）)]}*_", ".!?。！？…"
+_TOKENS_A_WORD, _TOKENS_A_CJK_CHAR, _TOKENS_A_MARK = 1.2, 0.7, 0.6
+_FIRST_CHARS = 4000
+_HEAD_CHARS, _NEAR_CHARS = 32, 160
+_GRAM = 3
+_PIECES = re.compile(r"[\n.!?。！？]+")
+_MIN_PIECE_CHARS, _MOST_PIECES = 12, 64
+_NO_LETTERS = re.compile(r"[\W\d_]+")
+_PLAIN_WORD = re.compile(r"[^\W_]+")
+Tokenize = Callable[[Sequence[str]], Sequence[int]]
+
+TEXT_MEASURES = {
+    "chars": "characters",
+    "words": "words; a Chinese, Japanese or Korean character is one",
+    "tokens": "tokens of the given tokenizer, else an estimate of them",
+    "special_share": "share of characters that are no letter, digit, white space or mark of a sentence",
+    "digit_share": "share of characters that are digits",
+    "urls": "web addresses",
+    "html_remains": "HTML tags and entities",
+    "damaged": "places where text was read in a wrong encoding, or lost characters",
+    "repetition": "share of runs of three words that were in the text before",
+    "unfinished": "1 where the text ends without a mark that ends a sentence",
+}
+
+
+def text_measures(texts: Sequence[str], tokenize: Tokenize | None = None) -> dict[str, np.ndarray]:
+    """The measures by name, one value for each text; texts without characters have shares of 0."""
+    kinds, words = counts_of_kinds(texts)
+    chars = np.maximum(kinds.sum(axis=1), 1)
+    marks = kinds[:, MARK] + kinds[:, SPECIAL]
+    estimate = np.ceil(_TOKENS_A_WORD * words + _TOKENS_A_CJK_CHAR * kinds[:, CJK] + _TOKENS_A_MARK * marks)
+    return {
+        "chars": kinds.sum(axis=1),
+        "words": words + kinds[:, CJK],
+        "tokens": estimate if tokenize is None else np.array(tokenize(texts), np.float64),
+        "special_share": kinds[:, SPECIAL] / chars,
+        "digit_share": kinds[:, DIGIT] / chars,
+        **{
+            name: np.array([measure(text) for text in texts], np.float64)
+            for name, measure in _OF_ONE_TEXT.items()
+        },
+    }
+
+
+def _repetition(text: str) -> float:
+    words = _PLAIN_WORD.findall(text[:_FIRST_CHARS])
+    if len(words) == 1 and len(words[0]) > _GRAM:
+        words = list(words[0])  # Chinese: a run of characters without spaces
+    grams = len(words) - _GRAM + 1
+    return (
+        1 - len(set(zip(*(words[place:] for place in range(_GRAM)), strict=False))) / grams
+        if grams > 0
+        else 0.0
+    )
+
+
+def _urls(text: str) -> int:
+    return len(_URL.findall(text))
+
+
+def _html_remains(text: str) -> int:
+    return len(_HTML.findall(text)) if "<" in text or "&" in text else 0
+
+
+def _damaged(text: str) -> int:
+    return 0 if text.isascii() else len(_DAMAGED.findall(text))
+
+
+def _unfinished(text: str) -> bool:
+    end = text[-40:].rstrip(_CLOSING)
+    return not end or end[-1] not in _ENDS
+
+
+_OF_ONE_TEXT: dict[str, Callable[[str], float]] = {
+    "urls": _urls,
+    "html_remains": _html_remains,
+    "damaged": _damaged,
+    "repetition": _repetition,
+    "unfinished": _unfinished,
+}
+
+
+def near_hashes(texts: pl.Series, rate: float) -> np.ndarray:
+    """Hashes that near-duplicates have in common, for texts whose beginning is in the sample of `rate`.
+
+    Their first letters, without case, digits and marks, are equal, and so are the first 32 characters
+    but for case, by whose hash the texts are sampled.
+    """
+    heads = texts.str.slice(0, _HEAD_CHARS).str.to_lowercase().hash().to_numpy()
+    chosen = below(heads, rate)
+    keys = texts.filter(pl.Series(chosen)).str.slice(0, _NEAR_CHARS).to_list()
+    letters = [_NO_LETTERS.sub("", key).lower() for key in keys]
+    hashes = np.array(
+        [xxhash.xxh3_64_intdigest(key.encode("utf-8", "replace")) for key in letters], np.uint64
+    )
+    return (heads[chosen] & np.uint64(0xFFFFFFFF00000000)) | (hashes >> np.uint64(32))
+
+
+def piece_hashes(text: str) -> list[int]:
+    """Hashes of the text's first sentences and lines, each once: what many texts share is boilerplate."""
+    pieces = (piece.strip().lower() for piece in _PIECES.split(text[:_FIRST_CHARS]))
+    long = {
+        piece
+        for piece in pieces
+        if len(piece) >= _MIN_PIECE_CHARS or (han_share(piece) > 0.5 and len(piece) >= 6)
+    }
+    hashes = sorted(xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")) for piece in long)
+    return hashes[:_MOST_PIECES]
+
+
+def _says_much(piece: str) -> bool:
+    return len(piece) >= _MIN_PIECE_CHARS // 2 and han_share(piece) > 0.5
