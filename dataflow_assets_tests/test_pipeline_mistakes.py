@@ -129,7 +129,7 @@ TEXTS = {
         HEAD + "steps:\n- {name: a, type: 'no_mod:X'}\n",
         "module 'no_mod' of 'no_mod:X' cannot",
     ),
-    "a relative module": (HEAD + "steps:\n- {name: a, type: '..x:X'}\n", "operator '..x:X' cannot be loaded"),
+    "a relative module": (HEAD + "steps:\n- {name: a, type: '..x:X'}\n", "'..x:X' is no path to Python code"),
     "no class": (
         HEAD + "steps:\n- {name: a, type: 'json:dumps'}\n",
         "'json:dumps' is a function, expected an Op",

@@ -248,7 +248,7 @@ def all_there(streams: Sequence[BatchStream], key: str, known: Known) -> Made | 
     handed: dict[str, HandedOver] = {}
     ready: list[tuple[StepFolder, Ready]] = []
     for stream in streams:
-        if stream.name in known.given_up:
+        if ready and stream.name in known.given_up:
             break
         _, there = stream.there(key, handed, known)
         if there is None:
