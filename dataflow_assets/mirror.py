@@ -12,7 +12,7 @@ from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.events import CODE_VERSION_TAG, DATA_VERSION_TAG, batch_event, data_version
 from dataflow_assets.io.lineage import Lineage, Parents
-from dataflow_assets.io.step_files import Totals
+from dataflow_assets.io.step_files import Totals, summary_metadata
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
@@ -79,7 +79,9 @@ def repair_mirror(
     known = instance.get_latest_materialization_event(source)
     if known is None or known.timestamp < work.layout.manifest_file.stat().st_mtime:
         tags = {CODE_VERSION_TAG: manifest.settings}
-        instance.report_runless_asset_event(_whole_event(source, work.folder_of(SOURCE), manifest, tags))
+        event = _whole_event(source, work.folder_of(SOURCE), manifest, tags)
+        metadata = {**event.metadata, **summary_metadata(work, SOURCE)}
+        instance.report_runless_asset_event(event._replace(metadata=metadata))
         repaired += 1
     for event in _missing_events(work, instance, manifest, interrupted_since, mark_outdated=False):
         instance.report_runless_asset_event(event)
@@ -131,7 +133,7 @@ def _missing_events(
             as_known = as_known and batch not in failed | lost_above | untold
             if not as_known or _committed_after(folder, batch, interrupted_since):
                 tags = lineage.tags_of_batch(batch, inputs, changed)
-                yield batch_event(key, Committed(record, folder, reused=True), tags, bool(changed))
+                yield batch_event(key, Committed(record, folder, reused=True), tags, outdated=bool(changed))
 
 
 def _inputs_by_batch(

@@ -82,14 +82,16 @@ class Known(NamedTuple):
 
 
 class Ahead:
-    """The batches that this process committed for later steps ahead of their turn, with their first rows.
+    """The batches that this process committed for later steps ahead of their turn.
+
+    What is told of them waits for that turn: their first rows, and notes.
 
     The rows are kept as bytes of the thread that commits: a small Arrow buffer that lives long, among
     the big ones of a batch, would keep the allocator from using that memory again.
     """
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[str, str], bytes | None] = {}
+        self._heads: dict[tuple[str, str], tuple[bytes | None, Notes]] = {}
         self._given_up: set[str] = set()
 
     def give_up(self, name: str) -> None:
@@ -99,7 +101,7 @@ class Ahead:
     def add(self, committed: Committed) -> None:
         """Notes a batch that was made for a later step."""
         head = None if committed.head is None else packed(committed.head)
-        self._heads[str(committed.folder.path), committed.record.batch] = head
+        self._heads[str(committed.folder.path), committed.record.batch] = head, committed.notes
 
     def known(self, streams: "Sequence[BatchStream]", key: str) -> Known:
         """What is known of the batch."""
@@ -111,8 +113,8 @@ class Ahead:
         place = (str(committed.folder.path), committed.record.batch)
         if place not in self._heads:
             return committed
-        head = self._heads.pop(place)
-        return committed._replace(reused=False, head=None if head is None else unpacked(head))
+        head, notes = self._heads.pop(place)
+        return committed._replace(reused=False, head=None if head is None else unpacked(head), notes=notes)
 
     def __reduce__(self) -> tuple[type["Ahead"], tuple[()]]:
         return Ahead, ()  # another process committed nothing
@@ -121,8 +123,8 @@ class Ahead:
 class Look(Protocol):
     """Is shown the rows of a batch when its files are durable: folder, key, rows, their content hash."""
 
-    def __call__(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str, /) -> None:
-        """Looks at the rows, in the thread that made them; raises nothing."""
+    def __call__(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str, /) -> Notes:
+        """Looks at the rows, in the thread that made them, and gives what is told of them; raises nothing."""
         ...
 
 
@@ -195,7 +197,8 @@ class BatchStream:
         work = self.compute(key, fingerprint, handed)
         prepared = self.folder.prepare(key, work.outcome, work.origin)._replace(notes=work.notes)
         if self.look is not None:
-            self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
+            seen = self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
+            prepared = prepared._replace(notes={**work.notes, **seen})
         return prepared, work.outcome.kept
 
     def there(self, key: str, handed: Handed, known: Known) -> tuple[str, Ready | None]:

@@ -19,20 +19,26 @@ BACKFILL_TAG = "dagster/backfill"
 DEFER_EVENTS_TAG = "dagster/defer_asset_events"
 
 Metadata = dict[str, dg.MetadataValue]
+_NOTHING: Mapping[str, dg.MetadataValue] = {}
 
 
 def batch_event(
-    asset_key: dg.AssetKey, committed: Committed, lineage: Mapping[str, str], outdated: bool = False
+    asset_key: dg.AssetKey,
+    committed: Committed,
+    lineage: Mapping[str, str],
+    more: Mapping[str, dg.MetadataValue] = _NOTHING,
+    outdated: bool = False,
 ) -> dg.AssetMaterialization:
     """The materialization of one batch: its content hash is the data version.
 
-    `lineage` are the tags that say what it was made of; an `outdated` batch is stale by them.
+    `lineage` are the tags that say what it was made of; an `outdated` batch is stale by them. `more` is
+    metadata beside that of the batch itself.
     """
     record = committed.record
     return dg.AssetMaterialization(
         asset_key,
         partition=record.batch,
-        metadata=batch_metadata(committed),
+        metadata={**batch_metadata(committed), **more},
         tags={
             DATA_VERSION_TAG: data_version(record, outdated),
             CODE_VERSION_TAG: record.code_version,

@@ -27,11 +27,12 @@ def shown_value(value: object, max_chars: int = _MAX_CELL_CHARS) -> str:
 
 def markdown_table(table: pa.Table) -> str:
     """All rows of a small table; markup in the data is escaped."""
-    rows = [list(map(_cell, row.values())) for row in rows_of(table)]
-    header = [_cell(name) for name in table.column_names]
+    rows = [list(map(markdown_cell, row.values())) for row in rows_of(table)]
+    header = [markdown_cell(name) for name in table.column_names]
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cell(value: object) -> str:
+def markdown_cell(value: object) -> str:
+    """A value as text in Markdown that means nothing there."""
     return _MARKUP.sub(r"\\\1", shown_value(value)).replace("\\<", "&lt;").replace("\\>", "&gt;")

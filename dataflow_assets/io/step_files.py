@@ -19,6 +19,7 @@ from dataflow_assets.io.events import (
     BACKFILL_TAG,
     CODE_VERSION_TAG,
     DEFER_EVENTS_TAG,
+    Metadata,
     batch_event,
     batch_metadata,
     count_metadata,
@@ -30,7 +31,8 @@ from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
-from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.profiles import step_summary
 from dataflow_assets.progress import BatchDone, tell
 from dataflow_assets.running_task import RunningTask, running_task
 from dataflow_assets.task_state import TaskStore
@@ -123,6 +125,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         lineage = Lineage(context.step_context.instance, output.parents)
         totals = Totals()
         asset = context.asset_key.path[-1]
+        last = output.work.keys[-1] if isinstance(output.work, BatchStream) and output.work.keys else None
         with _task(context, output) as task, _closed(output.work.commit_all(task.stop)) as batches:
             for committed in batches:
                 totals.add(committed)
@@ -132,8 +135,9 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
                 if report:
                     record = committed.record
                     tags = lineage.tags_of_batch(record.batch, record.inputs)
+                    more = summary_metadata(output.pipeline, asset) if record.batch == last else {}
                     context.log_event(
-                        batch_event(context.asset_key, committed, {**tags, **_backfill_tags(context)})
+                        batch_event(context.asset_key, committed, {**tags, **_backfill_tags(context)}, more)
                     )
                 if output.checks is not None:
                     output.checks.committed(committed, report)
@@ -142,7 +146,11 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         if not output.partitioned:
             tags = {**_code_version_tags(context), **lineage.tags_of_whole(), **_backfill_tags(context)}
             context.log_event(
-                dg.AssetMaterialization(context.asset_key, metadata=totals.metadata(), tags=tags)
+                dg.AssetMaterialization(
+                    context.asset_key,
+                    metadata={**totals.metadata(), **summary_metadata(output.pipeline, asset)},
+                    tags=tags,
+                )
             )
 
     def _commit_tables(self, context: dg.OutputContext, obj: object) -> None:
@@ -254,6 +262,14 @@ class Totals:
             "new_batches": dg.MetadataValue.int(self.new),
         }
         return {**counts, **usage_metadata(self.usage), **operator_counts(self.counts), **batches}
+
+
+def summary_metadata(work: PipelineWork, asset: str) -> Metadata:
+    """What the step, or the source, did to the data; nothing for a state."""
+    if asset != SOURCE and asset not in {step.name for step in work.pipeline.steps}:
+        return {}
+    text = step_summary(work, asset)
+    return {} if text is None else {"profile": dg.MetadataValue.md(text)}
 
 
 def _write_all_events_here(context: dg.OutputContext) -> None:

@@ -3,7 +3,7 @@
 A profile is made while the batch is in memory, kept beside it, and merged over batches when asked for.
 """
 
-from dataflow_assets.profiles.of_steps import profile_of
+from dataflow_assets.profiles.of_steps import profile_of, step_summary
 from dataflow_assets.profiles.profile import Profile
 
-__all__ = ["Profile", "profile_of"]
+__all__ = ["Profile", "profile_of", "step_summary"]

@@ -12,7 +12,7 @@ from dataflow_assets.batch import ROW_ID, column_type, rows_of, schema_of, value
 from dataflow_assets.profiles.conversations import conversation_measures, turns_of
 from dataflow_assets.profiles.languages import language_at_a_glance
 from dataflow_assets.profiles.numbers import Sums
-from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, pair_name
+from dataflow_assets.profiles.profile import MOST_ALL, ColumnProfile, Profile, Sample, pair_name
 from dataflow_assets.profiles.sampling import (
     MOST_ROWS_OF_A_BATCH,
     Contents,
@@ -23,7 +23,6 @@ from dataflow_assets.profiles.sampling import (
 )
 from dataflow_assets.profiles.texts import Tokenize, near_hashes, piece_hashes, text_measures
 
-_MOST_ALL = 64
 _MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
@@ -131,7 +130,7 @@ def _add_texts(
 def _top(column: pa.ChunkedArray, hashes: np.ndarray) -> tuple[dict[str, int], bool]:
     """The frequent values and their counts, and whether these are all values."""
     distinct, places, counts = np.unique(hashes, return_index=True, return_counts=True)
-    is_all = len(distinct) <= _MOST_ALL
+    is_all = len(distinct) <= MOST_ALL
     chosen = np.arange(len(distinct))
     if not is_all:
         chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * len(hashes)))

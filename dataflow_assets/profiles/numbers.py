@@ -51,21 +51,38 @@ def described(values: np.ndarray, exact: Sums | None = None) -> dict:
 
 def histogram(values: np.ndarray) -> dict:
     """At most 20 bins of equal width up to the 99th percentile; the last one has the rest too."""
+    edges = _edges(values)
+    return {"edges": [_short(edge) for edge in edges.tolist()], "counts": _counts(values, edges)}
+
+
+def shared_histograms(
+    values: np.ndarray, others: np.ndarray | None = None
+) -> tuple[list[float], list[int], list[int] | None]:
+    """Edges and counts of the values, and the counts of others in the same bins, scaled to as many values."""
+    both = values if others is None else np.concatenate([values, others])
+    edges = _edges(both)
+    if others is None:
+        return edges.tolist(), _counts(values, edges), None
+    scale = len(values) / len(others)
+    scaled = [round(count * scale) for count in _counts(others, edges)]
+    return edges.tolist(), _counts(values, edges), scaled
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
     low, high = float(values.min()), quantile(values, 0.99)
     whole = bool(np.all(values == np.floor(values)))
     if high <= low:
-        high = low + (1 if whole else max(abs(low), 1) * 1e-9)
-    bins = min(_BINS, int(high - low) + 1) if whole else _BINS
-    width = (high - low) / bins
-    if whole:
-        width = max(1.0, np.ceil((high - low + 1) / bins))
-        bins = int(np.ceil((high - low + 1) / width))
-    edges = low + width * np.arange(bins + 1)
-    places = np.clip(((values - low) // width).astype(np.int64), 0, bins - 1)
-    return {
-        "edges": [_short(edge) for edge in edges.tolist()],
-        "counts": np.bincount(places, minlength=bins).tolist(),
-    }
+        return np.array([low, low + (1 if whole else max(abs(low), 1) * 1e-9)])
+    if not whole:
+        return np.linspace(low, high, _BINS + 1)
+    width = max(1.0, np.ceil((high - low + 1) / _BINS))
+    return low + width * np.arange(int(np.ceil((high - low + 1) / width)) + 1)
+
+
+def _counts(values: np.ndarray, edges: np.ndarray) -> list[int]:
+    bins = len(edges) - 1
+    places = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
+    return np.bincount(places, minlength=bins).tolist()
 
 
 def _short(value: float) -> float | int:

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.profiles.markdown import profile_markdown
 from dataflow_assets.profiles.profile import Profile, merged
 
 if TYPE_CHECKING:
     from dataflow_assets.pipeline_work import PipelineWork
+
+_SOURCE = "source"
+_MOST_BATCHES = 100
 
 
 def profile_of(work: "PipelineWork", step: str, keys: Sequence[str] | None = None) -> Profile:
@@ -26,3 +30,25 @@ def profile_of(work: "PipelineWork", step: str, keys: Sequence[str] | None = Non
     asked = keys if keys is not None else manifest.batches if manifest else ()
     records = [record for record in map(folder.record, asked) if record is not None]
     return merged(profiler.of_batch(folder, record) for record in records)
+
+
+def step_summary(work: "PipelineWork", step: str) -> str | None:
+    """What a step did to the data, as Markdown: its profile beside that of its first parent.
+
+    Of at most 100 batches, evenly spread. None where profiles are off or no batch is committed.
+    """
+    manifest = work.manifest()
+    if manifest is None or work.profiler(step) is None:
+        return None
+    stride = -(-len(manifest.batches) // _MOST_BATCHES) or 1
+    keys = manifest.batches[::stride]
+    try:
+        after = profile_of(work, step, keys)
+        parent = None if step == _SOURCE else work.pipeline.parents(work.pipeline.step(step))[0]
+        before = None if parent is None else profile_of(work, parent, keys)
+    except RunError:  # a file was changed by hand: whoever reads its rows says so
+        return None
+    if not after.rows:
+        return None
+    text = profile_markdown(after, before)
+    return text if stride == 1 else f"Of {len(keys)} of {len(manifest.batches)} batches. {text}"

@@ -12,6 +12,7 @@ from dataflow_assets.profiles.numbers import Sums, described
 from dataflow_assets.profiles.sampling import Contents, Rates, below
 
 _MOST_TOP = 20
+MOST_ALL = 64  # values of a column that are all counted
 
 
 @dataclass
@@ -232,8 +233,8 @@ def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
         total,
         Contents.merged(contents) if contents else None,
         Contents.merged(near) if near else None,
-        dict(top),
-        all(column.top_is_all for column in present),
+        dict(top.most_common(MOST_ALL)),
+        all(column.top_is_all for column in present) and len(top) <= MOST_ALL,
         _merged_sampled([column and column.sampled for column in there], parts),
     )
 

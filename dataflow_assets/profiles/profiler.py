@@ -11,10 +11,11 @@ import pyarrow as pa
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.names import key_to_name
-from dataflow_assets.io.step_folder import PROFILES, StepFolder
+from dataflow_assets.io.step_folder import NO_NOTES, PROFILES, Notes, StepFolder
 from dataflow_assets.operators.registry import import_object
 from dataflow_assets.operators.splitting.tokenizer import TokenizerFile, encoder
 from dataflow_assets.profiles.making import HowToProfile, OwnMeasure, Pair, profile_of_rows
+from dataflow_assets.profiles.markdown import numbers_of
 from dataflow_assets.profiles.profile import Profile
 from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
 from dataflow_assets.profiles.stored import read_profile, write_profile
@@ -39,16 +40,20 @@ class Profiler:
         pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
         return hash_of([_MEASURES_VERSION, fingerprint_of_hashing(), tokenizer, dict(self.own), pairs])
 
-    def look(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> None:
-        """Makes and stores the profile of a batch; what goes wrong is logged: the batch itself is right."""
+    def look(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Notes:
+        """Makes and stores the profile of a batch; gives some numbers of it to be told with the batch.
+
+        What goes wrong is logged: the batch itself is right.
+        """
         try:
-            self.made(folder, key, rows, content_hash)
+            return numbers_of(self.made(folder, key, rows, content_hash))
         except Exception:  # noqa: BLE001  a profile never stops the work that it looks at
             _log.warning("no profile of batch %r of %s could be made", key, folder.path.name, exc_info=True)
+            return NO_NOTES
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        profile = profile_of_rows(rows, key, self._how)
+        profile = profile_of_rows(rows, key, self.how)
         write_profile(self._file(folder, key), profile, content_hash, self.settings)
         return profile
 
@@ -67,7 +72,8 @@ class Profiler:
         return folder.path / PROFILES / f"{key_to_name(key)}.arrow"
 
     @cached_property
-    def _how(self) -> HowToProfile:
+    def how(self) -> HowToProfile:
+        """What is measured, with its functions at hand. Raises ConfigError where one is not there."""
         own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
         tokenize = None if self.tokenizer is None else partial(_token_counts, self.tokenizer)
         return HowToProfile(self.rates, tokenize, own, self.pairs)

@@ -273,9 +273,9 @@ class SourceIngest:
         rows = table.num_rows + rejected.num_rows
         origin = Origin(OPERATOR, READER_VERSION, READER_VERSION, fingerprint, rows, {}, started)
         prepared = self.folder.prepare(key, Outcome(table, rejected), origin)
-        if self._look is not None:
-            self._look(self.folder, key, table, prepared.record.content_hash)
-        return prepared
+        if self._look is None:
+            return prepared
+        return prepared._replace(notes=self._look(self.folder, key, table, prepared.record.content_hash))
 
     def _conforming(self, files: Sequence[SourceFile], schema: Schema) -> Iterator[Callable[[], Ready]]:
         """Batches that were stored before a later row or file brought a new column or a wider type."""

@@ -1,0 +1,113 @@
+"""Profiles of a pipeline's steps: made with the batches, kept beside them, made again where they are gone."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from dataflow_assets.batch import table_of
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.profiles import profile_of, step_summary
+from dataflow_assets.profiles.making import profile_of_rows
+from dataflow_assets_tests.walk import pipeline, rows, walk
+
+STEPS = [{"name": "plain", "type": "strip_html"}, {"name": "tidy", "type": "normalize_whitespace"}]
+TEXTS = [f"<p>Text number {number} of   the   <b>sample</b> & more.</p>" for number in range(25)]
+
+
+def exclamations(row: dict) -> int:
+    """An own measure."""
+    return str(row["text"]).count("!")
+
+
+def made(folder: Path, **fields: object) -> PipelineWork:
+    source = folder / "in.jsonl"
+    source.write_text("\n".join(json.dumps({"text": text}) for text in TEXTS))
+    return walk(pipeline(folder, source, *STEPS, batch_rows=10, **fields))
+
+
+def files(work: PipelineWork, step: str) -> list[Path]:
+    return sorted((work.folder_of(step).path / "_profiles").glob("*.arrow"))
+
+
+@pytest.mark.parametrize("step", ["source", "plain", "tidy"])
+def test_each_batch_has_a_profile_that_adds_up_to_that_of_all_rows(tmp_path: Path, step: str) -> None:
+    work = made(tmp_path)
+    assert [file.name for file in files(work, step)] == [f"in_b0000{n}.arrow" for n in range(3)]
+    found = rows(work, step)
+    table = table_of(
+        {name: [row[name] for row in found] for name in found[0]}, {n: "string" for n in found[0]}
+    )
+    profiler = work.profiler(step)
+    assert profiler is not None
+    whole = profile_of_rows(table, "all", profiler.how).as_json()
+    profile = profile_of(work, step).as_json()
+    assert profile["columns"]["text"]["measures"] == whole["columns"]["text"]["measures"]
+    assert profile["rows"] == 25
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:300])])
+def test_a_profile_that_is_gone_or_damaged_is_made_again(tmp_path: Path, damage) -> None:
+    work = made(tmp_path)
+    before = profile_of(work, "plain").as_json()
+    damage(files(work, "plain")[1])
+    assert profile_of(work, "plain").as_json() == before
+    assert len(files(work, "plain")) == 3
+
+
+def test_a_profile_of_other_rows_counts_as_none(tmp_path: Path) -> None:
+    work = made(tmp_path)
+    before = profile_of(work, "plain").as_json()
+    for source, plain in zip(files(work, "source"), files(work, "plain"), strict=True):
+        plain.write_bytes(source.read_bytes())
+    assert profile_of(work, "plain").as_json() == before
+
+
+def test_batches_that_go_take_their_profiles_with_them(tmp_path: Path) -> None:
+    work = made(tmp_path)
+    work.remove_batches_but({"in_b00000"})
+    assert [file.name for file in files(work, "tidy")] == ["in_b00000.arrow"]
+
+
+def test_a_pipeline_without_profiles_has_none(tmp_path: Path) -> None:
+    work = made(tmp_path, profile=False)
+    assert files(work, "tidy") == []
+    assert step_summary(work, "tidy") is None
+    with pytest.raises(ConfigError, match="has `profile: false`"):
+        profile_of(work, "tidy")
+
+
+def test_own_measures_are_named_by_the_pipeline(tmp_path: Path) -> None:
+    measure = "dataflow_assets_tests.profiles.test_of_steps:exclamations"
+    work = made(tmp_path, profile={"measures": {"exclamations": measure}})
+    assert profile_of(work, "tidy").as_json()["columns"]["exclamations"]["measures"]["value"]["max"] == 0
+
+
+@pytest.mark.parametrize("path", ["nowhere:at_all", "json:nothing", "json:__name__", "no colon"])
+def test_a_measure_that_is_no_function_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ConfigError, match="measure 'mine'"):
+        made(tmp_path, profile={"measures": {"mine": path}})
+
+
+def test_a_profile_that_cannot_be_made_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no profile today")
+
+    monkeypatch.setattr("dataflow_assets.profiles.profiler.profile_of_rows", broken)
+    with caplog.at_level(logging.WARNING):
+        work = made(tmp_path)
+    assert len(rows(work, "tidy")) == 25
+    assert "no profile of batch 'in_b00000'" in caplog.text
+
+
+def test_the_summary_says_what_the_step_did(tmp_path: Path) -> None:
+    work = made(tmp_path)
+    summary = step_summary(work, "plain")
+    assert summary is not None
+    assert "Measured on all 25 rows" in summary
+    assert "| html_remains | 4 → 0 |" in summary
+    assert "![histogram of chars](data:image/png;base64,iVBOR" in summary
