@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.profiles.markdown import profile_markdown
 from dataflow_assets.profiles.profile import Profile, merged
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 _SOURCE = "source"
 _MOST_BATCHES = 100
+# A step is what the next one had before: a run asks for its profile twice.
+_recent: dict[str, Profile] = {}
+_MOST_RECENT = 2
 
 
 def profile_of(work: "PipelineWork", step: str, keys: Sequence[str] | None = None) -> Profile:
@@ -43,12 +47,23 @@ def step_summary(work: "PipelineWork", step: str) -> str | None:
     stride = -(-len(manifest.batches) // _MOST_BATCHES) or 1
     keys = manifest.batches[::stride]
     try:
-        after = profile_of(work, step, keys)
+        after = _recently(work, step, keys)
         parent = None if step == _SOURCE else work.pipeline.parents(work.pipeline.step(step))[0]
-        before = None if parent is None else profile_of(work, parent, keys)
+        before = None if parent is None else _recently(work, parent, keys)
     except RunError:  # a file was changed by hand: whoever reads its rows says so
         return None
     if not after.rows:
         return None
     text = profile_markdown(after, before)
     return text if stride == 1 else f"Of {len(keys)} of {len(manifest.batches)} batches. {text}"
+
+
+def _recently(work: "PipelineWork", step: str, keys: Sequence[str]) -> Profile:
+    folder = work.folder_of(step)
+    records = [record and record.content_hash for record in map(folder.record, keys)]
+    name = hash_of([str(folder.path), records])
+    if name not in _recent:
+        if len(_recent) >= _MOST_RECENT:
+            _recent.clear()
+        _recent[name] = profile_of(work, step, keys)
+    return _recent[name]

@@ -23,7 +23,7 @@ _GRAM = 3
 _PIECES = re.compile(r"[\n.!?。！？]+")
 _MIN_PIECE_CHARS, _MOST_PIECES = 12, 64
 _NO_LETTERS = re.compile(r"[\W\d_]+")
-_PLAIN_WORD = re.compile(r"[^\W_]+")
+_LONGEST_WORDS = 16
 Tokenize = Callable[[Sequence[str]], Sequence[int]]
 
 TEXT_MEASURES = {
@@ -60,9 +60,10 @@ def text_measures(texts: Sequence[str], tokenize: Tokenize | None = None) -> dic
 
 
 def _repetition(text: str) -> float:
-    words = _PLAIN_WORD.findall(text[:_FIRST_CHARS])
-    if len(words) == 1 and len(words[0]) > _GRAM:
-        words = list(words[0])  # Chinese: a run of characters without spaces
+    start = text[:_FIRST_CHARS]
+    words: Sequence[str] = start.split()
+    if len(start) > _LONGEST_WORDS * len(words):
+        words = start  # Chinese: characters without spaces between them
     grams = len(words) - _GRAM + 1
     return (
         1 - len(set(zip(*(words[place:] for place in range(_GRAM)), strict=False))) / grams
