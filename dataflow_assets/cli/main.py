@@ -17,6 +17,7 @@ from dataflow_assets.cli.look_commands import list_pipelines, sample, status, va
 from dataflow_assets.cli.operator_commands import list_operators
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
+from dataflow_assets.cli.trace_command import trace
 from dataflow_assets.errors import DataflowError
 
 _EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing
@@ -50,6 +51,7 @@ for command in (
     list_pipelines,
     list_operators,
     sample,
+    trace,
     export,
     ledger_group,
     failed,
