@@ -77,12 +77,16 @@ def _outcome(passage: "Passage") -> str:
         times = "" if passage.attempts is None else f", attempts {passage.attempts}"
         return f"failed: {passage.error_class}{times}"
     if passage.outcome == "split":
-        return f"split into {len(passage.children)} rows"
+        return f"split into {_rows(len(passage.children))}"
     return {
         "gone": "no row with this id came out; the step makes rows of its own",
         "not_made": f"batch {passage.batch or ''} is not made yet; run the pipeline".replace("  ", " "),
         "not_read": "not read",
     }[passage.outcome]
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
 
 
 def _pair(work: PipelineWork, passage: "Passage") -> Iterator[str]:
@@ -101,7 +105,7 @@ def _pair(work: PipelineWork, passage: "Passage") -> Iterator[str]:
 
 def _descendants(rows: "list[Descendant]") -> Iterator[str]:
     if rows:
-        yield f"{len(rows)} rows came of it:"
+        yield f"{_rows(len(rows))} came of it:"
     for each in rows[:_MAX_DESCENDANTS]:
         reason = f": {each.reason}" if each.reason else ""
         at = "" if each.step == SOURCE else f" in {each.step}"

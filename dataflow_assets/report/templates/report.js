@@ -78,6 +78,7 @@
   const value = (content, isNull) => {
     const box = make("div", isNull ? "value null" : "value");
     box.dir = "auto";
+    if (!isNull && content.reduce((size, piece) => size + (piece.textContent ?? piece).length, 0) > 300) box.tabIndex = 0;
     if (isNull) box.textContent = "null";
     else box.append(...content);
     return box;
@@ -115,7 +116,10 @@
     if (passage.outcome === "failed") {
       return `failed: ${passage.error}${passage.attempts === null ? "" : `, attempts ${passage.attempts}`}`;
     }
-    if (passage.outcome === "split") return `split into ${passage.children.length + passage.more_children} rows`;
+    if (passage.outcome === "split") {
+      const count = passage.children.length + passage.more_children;
+      return `split into ${count} row${count === 1 ? "" : "s"}`;
+    }
     if (passage.outcome === "kept") return passage.changes.length ? "changed" : "kept as it was";
     return words[passage.outcome];
   };
