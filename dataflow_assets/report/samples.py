@@ -19,8 +19,8 @@ MAX_ROWS = 48
 MAX_BATCHES = 4
 MAX_READ_BYTES = 256 * 2**20
 MAX_SAMPLE_BYTES = 2 * 2**20
-_PER_REASON = 3
-_MAX_SET_ASIDE = 32
+PER_REASON = 3
+MAX_SET_ASIDE = 32
 _CUTS = (2000, 600, 200, 60)
 
 
@@ -82,7 +82,7 @@ def _homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
     for key in batches:
         for name in (SOURCE, *(step.name for step in work.pipeline.ordered_steps)):
             for row_id in _examples(work, name, key):
-                if origin_of(row_id) in begins[key] and len(set_aside) < _MAX_SET_ASIDE:
+                if origin_of(row_id) in begins[key] and len(set_aside) < MAX_SET_ASIDE:
                     set_aside.setdefault(row_id, Home(SOURCE, key))
     for key in batches:
         share = max(1, (MAX_ROWS - len(set_aside)) // max(1, len(batches)))
@@ -119,7 +119,7 @@ def _examples(work: PipelineWork, name: str, key: str) -> Iterator[str]:
         table = folder.read(key, part, record)
         for reason in (record.failed if part == "failed" else record.rejected) if table is not None else ():
             assert table is not None
-            yield from table.filter(pc.equal(table[column], reason))[ROW_ID][:_PER_REASON].to_pylist()
+            yield from table.filter(pc.equal(table[column], reason))[ROW_ID][:PER_REASON].to_pylist()
 
 
 def _that_came_through(work: PipelineWork, key: str, begin: set[str], wanted: int) -> dict[str, Home]:

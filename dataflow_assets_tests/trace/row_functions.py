@@ -8,3 +8,9 @@ def fails_where_told(row: Mapping[str, object]) -> dict[str, object]:
     if row.get("fail"):
         raise ValueError(f"cannot do {row['text']}")
     return {"seen": True}
+
+
+def shouted(row: Mapping[str, object]) -> dict[str, object]:
+    """Changes the text in its middle."""
+    text = str(row["text"])
+    return {"text": f"{text[: len(text) // 2]}!{text[len(text) // 2 :]}"}
