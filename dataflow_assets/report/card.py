@@ -71,12 +71,13 @@ def size_category(rows: int) -> str:
 
 
 def languages_of(data: ReportData) -> list[str]:
-    """The languages that at least one in twenty texts of a column has, the most frequent first."""
-    found: dict[str, float] = {}
-    for column in ((data.last.after or {}).get("columns") or {}).values():
-        for name, share in ((column.get("shares") or {}).get("language") or {}).items():
-            found[name] = max(found.get(name, 0), share)
-    frequent = sorted(found.items(), key=lambda pair: -pair[1])
+    """The languages that one text in twenty, or more, of the column with the longest texts has."""
+    columns = ((data.last.after or {}).get("columns") or {}).values()
+    texts = [column for column in columns if (column.get("shares") or {}).get("language")]
+    if not texts:
+        return []
+    main = max(texts, key=lambda column: column.get("measures", {}).get("chars", {}).get("mean", 0))
+    frequent = sorted(main["shares"]["language"].items(), key=lambda pair: -pair[1])
     return [name for name, share in frequent if share >= _LANGUAGE_SHARE and name.isalpha() and len(name) < 4]
 
 

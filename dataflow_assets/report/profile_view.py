@@ -10,7 +10,7 @@ _MAX_LABELS = 8
 _MAX_TOP = 5
 _WIDTH, _HEIGHT = 160.0, 44.0
 _QUANTILES = {"min": "min", "p05": "5%", "p50": "median", "p95": "95%", "max": "max", "mean": "mean"}
-_NOT_FACTS = ("type", "measures", "shares", "top")
+_NOT_FACTS = ("type", "measures", "shares", "top", "top_is_all", "distinct_is_exact")
 _LABELS = {"near_duplicates": "near duplicates", "nulls": "nulls", "distinct": "distinct values"}
 
 
@@ -45,7 +45,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class ColumnView:
-    """A column of a step. `status` is `new`, `gone`, `changed` or `same`."""
+    """A column of a step. `status` is `new`, `gone`, `changed` or `read`.
+
+    `constant` are measures with one value in all rows, `as_before` those that the step left as they were.
+    """
 
     name: str
     kind: str
@@ -54,6 +57,8 @@ class ColumnView:
     measures: list[MeasureView] = field(default_factory=list)
     shares: list[tuple[str, list[Compared]]] = field(default_factory=list)
     top: list[Compared] = field(default_factory=list)
+    constant: list[tuple[str, str]] = field(default_factory=list)
+    as_before: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -95,9 +100,11 @@ def compared(before: Mapping | None, after: Mapping | None, room: Room) -> Profi
 
 def _sampled(profile: Mapping) -> str:
     rows, sampled = profile.get("rows", 0), profile.get("sampled_rows")
+    without = profile.get("batches_without")
+    left_out = f" (batches without a stored profile: {without:,})" if without else ""
     if sampled is None or sampled >= rows:
-        return f"of all {rows:,} rows"
-    return f"of {rows:,} rows; lengths and the like of a sample of {sampled:,}"
+        return f"of {rows:,} rows{left_out}"
+    return f"of {rows:,} rows{left_out}; lengths and the like of a sample of {sampled:,}"
 
 
 def _column(
@@ -106,22 +113,32 @@ def _column(
     old, new = before or {}, after or {}
     kinds = list(dict.fromkeys(filter(None, (old.get("type"), new.get("type")))))
     status = "changed" if before and after else "gone" if after is None else "new" if has_before else "read"
-    measures = _names(old.get("measures"), new.get("measures"))
+    old_measures, new_measures = old.get("measures", {}), new.get("measures", {})
+    names = _names(old_measures, new_measures)
+    pairs = {each: (old_measures.get(each), new_measures.get(each)) for each in names}
+    constant = {each: value for each, pair in pairs.items() if (value := _constant(*pair)) is not None}
+    as_before = [each for each, pair in pairs.items() if each not in constant and pair[0] == pair[1]]
+    changed = [each for each in names if each not in constant and each not in as_before]
     return ColumnView(
         name,
         " → ".join(kinds),
         status,
         [_fact(fact, old, new) for fact in _names(old, new) if fact not in _NOT_FACTS],
-        [
-            _measure(one, old.get("measures", {}).get(one), new.get("measures", {}).get(one))
-            for one in room.first(measures)
-        ],
+        [_measure(one, *pairs[one]) for one in room.first(changed)],
         [
             (label, _shares(old.get("shares", {}).get(label, {}), new.get("shares", {}).get(label, {})))
             for label in _names(old.get("shares"), new.get("shares"))
         ],
         _top(old.get("top", []), new.get("top", [])),
+        [(each.replace("_", " "), number(value)) for each, value in constant.items()],
+        [each.replace("_", " ") for each in as_before],
     )
+
+
+def _constant(*measures: Mapping | None) -> float | None:
+    """The value that all rows have, before and after; None where they differ."""
+    ends = {each.get(end) for each in measures if each for end in ("min", "max")}
+    return ends.pop() if len(ends) == 1 else None
 
 
 def _names(first: Mapping | None, second: Mapping | None) -> list[str]:
@@ -130,7 +147,12 @@ def _names(first: Mapping | None, second: Mapping | None) -> list[str]:
 
 def _fact(name: str, old: Mapping, new: Mapping) -> Compared:
     label = _LABELS.get(name, name.replace("_", " "))
-    return Compared(label, fact_text(old.get(name)), fact_text(new.get(name)))
+    return Compared(label, *(_about(one, name) + fact_text(one.get(name)) for one in (old, new)))
+
+
+def _about(column: Mapping, fact: str) -> str:
+    """A mark before a number that is an estimate."""
+    return "≈ " if fact == "distinct" and column.get("distinct_is_exact") is False else ""
 
 
 def fact_text(value: object) -> str:
@@ -187,8 +209,14 @@ def _measure(name: str, before: Mapping | None, after: Mapping | None) -> Measur
         _bars("before", before, low, high, peak),
         _bars("after", after, low, high, peak),
         number(low),
-        number(high),
+        f"{number(high)} and more" if any(_goes_on(one) for one in (before, after)) else number(high),
     )
+
+
+def _goes_on(measure: Mapping | None) -> bool:
+    """Whether the last bin has values beyond its end."""
+    edges = _edges(measure)
+    return bool(measure and edges and measure.get("max", 0) > edges[-1])
 
 
 def _edges(measure: Mapping | None) -> Sequence[float]:
