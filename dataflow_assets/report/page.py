@@ -15,6 +15,7 @@ from dataflow_assets.report.profile_view import Room, compared, number, percent
 from dataflow_assets.report.texts import legible
 
 _FOLDER = "templates"
+_MAX_EXAMPLES = 6
 
 
 def render(work: PipelineWork) -> str:
@@ -33,6 +34,7 @@ def page_of(data: ReportData) -> str:
             data=data,
             graph=laid_out({step.name: step.parents for step in data.steps}, _bars(data.steps)),
             profiles={step.name: compared(step.before, step.after, room) for step in data.steps},
+            examples={step.name: _examples(data, step.name) for step in data.steps},
             samples={
                 "rows": data.samples.rows,
                 "steps": [
@@ -46,6 +48,17 @@ def page_of(data: ReportData) -> str:
             policy=_policy(css, script),
         )
     )
+
+
+def _examples(data: ReportData, step: str) -> list[dict]:
+    """The sampled rows that the step rejected or failed, with their passages; a few."""
+    found = [
+        passage
+        for row in data.samples.rows
+        for passage in row["passages"]
+        if passage["step"] == step and passage["outcome"] in ("rejected", "failed")
+    ]
+    return found[:_MAX_EXAMPLES]
 
 
 def _bars(steps: list[StepFacts]) -> dict[str, tuple[int, int, int]]:

@@ -12,7 +12,7 @@ from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.report.texts import as_text, cut, cut_pair
-from dataflow_assets.trace.homes import Home, origin_of, place_of
+from dataflow_assets.trace.homes import Home, origin_of, places_of
 from dataflow_assets.trace.life import Passage, ReadLimit, RowLife, lives_of
 
 MAX_ROWS = 48
@@ -88,12 +88,8 @@ def _homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
         share = max(1, (MAX_ROWS - len(set_aside)) // max(1, len(batches)))
         kept |= _that_came_through(work, key, begins[key], share)
     homes = {**set_aside, **kept}
-    return {row_id: _with_place(work, row_id, home) for row_id, home in homes.items()}
-
-
-def _with_place(work: PipelineWork, row_id: str, home: Home) -> Home:
-    """The home with the words that say where in the source the row was."""
-    return home._replace(place=place_of(work, row_id)) if home.step == SOURCE else home
+    places = places_of(work, [row_id for row_id, home in homes.items() if home.step == SOURCE])
+    return {row_id: home._replace(place=places.get(row_id, "")) for row_id, home in homes.items()}
 
 
 def _ids(work: PipelineWork, name: str, key: str) -> set[str]:

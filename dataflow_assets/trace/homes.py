@@ -1,7 +1,7 @@
 """Finds the batch in which a row began, from its id, without reading the other batches."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -66,13 +66,20 @@ def home_of(work: PipelineWork, row_id: str) -> Home:
     )
 
 
-def place_of(work: PipelineWork, row_id: str) -> str:
-    """In words, which file of the source the row comes from and where in it; empty where none is known."""
-    slug, _, number = origin_of(row_id).rpartition(":")
+def places_of(work: PipelineWork, row_ids: Collection[str]) -> dict[str, str]:
+    """For each row, in words, which file of the source it comes from and where in it."""
+    wanted: dict[str, list[str]] = {}
+    for row_id in row_ids:
+        wanted.setdefault(origin_of(row_id).rpartition(":")[0], []).append(row_id)
+    places = {}
     for file in work.known_manifest().files:
-        if (name := _name_in(file, slug)) is not None:
-            return _place(work, file, name, number)
-    return ""
+        names = {file.slug: file.name}
+        if file.name not in file.states and not names.keys() >= wanted.keys():
+            names |= {document_slug(name): name for name in file.states}
+        for slug in names.keys() & wanted.keys():
+            for row_id in wanted[slug]:
+                places[row_id] = _place(work, file, names[slug], origin_of(row_id).rpartition(":")[2])
+    return places
 
 
 def home_in_query(work: PipelineWork, origin: str) -> Home | None:
