@@ -18,6 +18,7 @@ from dataflow_assets.trace.life import Passage, ReadLimit, RowLife, lives_of
 MAX_ROWS = 48
 MAX_BATCHES = 4
 MAX_READ_BYTES = 256 * 2**20
+_MOST_OF_ONE_BATCH = 2**30
 MAX_SAMPLE_BYTES = 2 * 2**20
 PER_REASON = 3
 MAX_SET_ASIDE = 32
@@ -39,10 +40,11 @@ def samples_of(work: PipelineWork) -> Samples:
     Raises CorruptFile, StorageError.
     """
     manifest = work.manifest()
-    keys = manifest.batches if manifest else []
-    batches = _batches(work, keys)
+    if manifest is None:
+        return Samples([], [], _CUTS[0])
+    batches = _batches(work, manifest.batches)
     homes = _homes(work, batches)
-    lives = lives_of(work, homes, ReadLimit(MAX_READ_BYTES)) if homes else []
+    lives = lives_of(work, homes, ReadLimit(_MOST_OF_ONE_BATCH))
     return _fitting(sorted(lives, key=_order), batches)
 
 
@@ -52,7 +54,7 @@ def _fitting(lives: Sequence[RowLife], batches: list[str]) -> Samples:
         rows = [_as_json(life, max_chars) for life in lives]
         if len(orjson.dumps(rows)) <= MAX_SAMPLE_BYTES:
             return Samples(rows, batches, max_chars)
-    return _fitting(lives[: len(lives) // 2], batches)
+    return _fitting(lives[1::2], batches)
 
 
 def _batches(work: PipelineWork, keys: Sequence[str]) -> list[str]:
@@ -71,7 +73,21 @@ def _batches(work: PipelineWork, keys: Sequence[str]) -> list[str]:
         chosen.append(best)
         left -= shows[best]
     ends = [key for key in dict.fromkeys([*keys[:1], *keys[-1:]]) if key not in chosen]
-    return sorted([*chosen, *ends][: max(2, len(chosen))], key=keys.index)
+    wanted = [*chosen, *ends][: max(2, len(chosen))]
+    return sorted(_affordable(work, wanted), key=keys.index)
+
+
+def _affordable(work: PipelineWork, wanted: Sequence[str]) -> list[str]:
+    """As many of the batches as are small enough together in all steps; one at least."""
+    left, taken = MAX_READ_BYTES, []
+    for key in wanted:
+        folders = (work.layout.step(number) for number in range(len(work.pipeline.steps) + 1))
+        records = (folder.record(key) for folder in folders)
+        left -= sum(_size(record) for record in records if record is not None)
+        if taken and left < 0:
+            break
+        taken.append(key)
+    return taken
 
 
 def _homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
@@ -102,7 +118,11 @@ def _ids(work: PipelineWork, name: str, key: str) -> set[str]:
 
 
 def _is_readable(record: CommitRecord) -> bool:
-    return sum(stored.size for stored in record.files.values()) <= MAX_READ_BYTES
+    return _size(record) <= MAX_READ_BYTES
+
+
+def _size(record: CommitRecord) -> int:
+    return sum(stored.size for stored in record.files.values())
 
 
 def _examples(work: PipelineWork, name: str, key: str) -> Iterator[str]:
