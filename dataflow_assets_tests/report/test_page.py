@@ -167,7 +167,8 @@ def test_secrets_and_values_of_the_environment_are_hidden(tmp_path: Path, monkey
     (tmp_path / "p.yaml").write_text(
         "name: p\nroot: data\nsource: {path: in.jsonl}\n"
         "servings:\n  default: {type: openai, model: m, api_key: '${REPORT_KEY}', "
-        "headers: {X-Key: '${REPORT_KEY}'}, base_url: 'http://127.0.0.1:9/v1', parameters: {user: '${REPORT_PREFIX}'}}\n"
+        "headers: {X-Key: '${REPORT_KEY}'}, base_url: 'http://127.0.0.1:9/v1', "
+        "parameters: {user: '${REPORT_PREFIX}'}}\n"
         "steps:\n  - {name: asked, type: generate, params: {prompt: '${REPORT_PREFIX}: {text}', "
         "output_column: answer, max_tokens: 5}}\n"
     )
