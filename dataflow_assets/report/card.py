@@ -60,6 +60,8 @@ def _front_matter(data: ReportData) -> str:
     fields: dict[str, object] = {"pretty_name": data.pipeline}
     if languages := languages_of(data):
         fields["language"] = languages
+    if data.license:
+        fields["license"] = data.license
     fields["size_categories"] = [size_category(data.last.rows_out)]
     fields["tags"] = ["dataflow_assets", *(["synthetic"] if data.asks_models else [])]
     return f"---\n{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False).strip()}\n---"

@@ -76,6 +76,7 @@ class ReportData:
 
     pipeline: str
     description: str
+    license: str | None
     state: str
     why: str
     made_at: str
@@ -144,6 +145,7 @@ def gather(work: PipelineWork) -> ReportData:
     return ReportData(
         pipeline=pipeline.name,
         description=pipeline.description,
+        license=pipeline.license,
         state=status.state,
         why=pipeline.redacted(status.why),
         made_at=_iso(time.time()),

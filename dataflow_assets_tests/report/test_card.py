@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,11 @@ def test_the_front_matter_is_what_the_hub_expects(card: str):
     assert head["size_categories"] == ["n<1K"]
     assert head["tags"] == ["dataflow_assets"]
     assert set(head) <= {"pretty_name", "language", "size_categories", "tags"}
+
+
+def test_the_licence_of_the_pipeline_stands_in_front(data: ReportData):
+    card = card_of(replace(data, license="cc-by-4.0"))
+    assert yaml.safe_load(card.split("---\n")[1])["license"] == "cc-by-4.0"
 
 
 def test_it_says_how_the_data_was_made(card: str):
@@ -59,9 +65,8 @@ def test_the_languages_are_those_of_the_longest_texts(data: ReportData):
         },
         "path": {"measures": {"chars": {"mean": 20}}, "shares": {"language": {"fr": 1.0}}},
     }
-    last = data.steps[-1].__class__(**{**vars(data.steps[-1]), "after": {"columns": columns}})
-    changed = data.__class__(**{**vars(data), "steps": [*data.steps[:-1], last]})
-    assert languages_of(changed) == ["en", "zh"]
+    last = replace(data.steps[-1], after={"columns": columns})
+    assert languages_of(replace(data, steps=[*data.steps[:-1], last])) == ["en", "zh"]
 
 
 def test_the_hub_reads_the_card(card: str, tmp_path: Path):
