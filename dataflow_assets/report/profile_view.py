@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dataflow_assets.report.profiles import LEFT_OUT
+
 MAX_MEASURES = 1200
 _MAX_COLUMNS = 12
 _MAX_LABELS = 8
@@ -100,8 +102,8 @@ def compared(before: Mapping | None, after: Mapping | None, room: Room) -> Profi
 
 def _sampled(profile: Mapping) -> str:
     rows, sampled = profile.get("rows", 0), profile.get("sampled_rows")
-    without = profile.get("batches_without")
-    left_out = f" (batches without a stored profile: {without:,})" if without else ""
+    without = profile.get(LEFT_OUT)
+    left_out = f" (batches left out: {without:,})" if without else ""
     if sampled is None or sampled >= rows:
         return f"of {rows:,} rows{left_out}"
     return f"of {rows:,} rows{left_out}; lengths and the like of a sample of {sampled:,}"

@@ -11,7 +11,7 @@ import pytest
 
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.report import render, samples
+from dataflow_assets.report import profiles, render, samples
 from dataflow_assets.report.gather import gather
 from dataflow_assets.report.page import duration, page_of
 from dataflow_assets_tests.report.hostile_rows import COLUMN, TEXTS, hostile_work
@@ -135,6 +135,24 @@ def test_batches_are_sampled_as_long_as_they_are_small_together(
     assert samples.samples_of(work).batches == ["in_b00000", "in_b00009"]
     monkeypatch.setattr(samples, "MAX_READ_BYTES", 600)
     assert samples.samples_of(work).batches == ["in_b00000"]
+
+
+def test_profiles_of_some_batches_stand_for_very_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "in.jsonl").write_text('{"text": "some words"}\n' * 40)
+    work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", batch_rows=4))
+    monkeypatch.setattr(profiles, "MAX_PROFILES", 10)
+    after = gather(work).last.after or {}
+    assert (after["rows"], after["batches_left_out"]) == (20, 5)
+    assert "Counts of 20 rows (batches left out: 5)." in render(work)
+
+
+def test_a_batch_without_a_profile_is_not_read_for_one(tmp_path: Path):
+    (tmp_path / "in.jsonl").write_text('{"text": "some words"}\n' * 8)
+    work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", batch_rows=4))
+    for file in work.folder_of("kept").path.glob("_profiles/*00001*"):
+        file.unlink()
+    after = gather(work).last.after or {}
+    assert (after["rows"], after["batches_left_out"]) == (4, 1)
 
 
 def test_the_report_of_a_pipeline_that_was_never_run(tmp_path: Path):

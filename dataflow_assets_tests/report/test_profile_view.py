@@ -89,11 +89,9 @@ def test_only_so_many_measures_and_columns_are_drawn():
 
 
 def test_what_was_sampled_and_what_has_no_profile_is_said():
-    view = compared(None, {**profile(t=text(measure(1, 2))), "batches_without": 2}, Room())
+    view = compared(None, {**profile(t=text(measure(1, 2))), "batches_left_out": 2}, Room())
     assert view is not None
-    assert view.sampled == (
-        "of 1,200 rows (batches without a stored profile: 2); lengths and the like of a sample of 1,000"
-    )
+    assert view.sampled == ("of 1,200 rows (batches left out: 2); lengths and the like of a sample of 1,000")
 
 
 def test_an_empty_histogram_draws_nothing():
