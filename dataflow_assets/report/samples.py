@@ -94,15 +94,16 @@ def _homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
     """The ids of the sampled rows, and where each began."""
     set_aside: dict[str, Home] = {}
     kept: dict[str, Home] = {}
-    begins = {key: _ids(work, SOURCE, key) for key in batches}
+    begins = {row_id: key for key in batches for row_id in _ids(work, SOURCE, key)}
     for key in batches:
         for name in (SOURCE, *(step.name for step in work.pipeline.ordered_steps)):
             for row_id in _examples(work, name, key):
-                if origin_of(row_id) in begins[key] and len(set_aside) < MAX_SET_ASIDE:
-                    set_aside.setdefault(row_id, Home(SOURCE, key))
+                begin = begins.get(origin_of(row_id))
+                if begin is not None and len(set_aside) < MAX_SET_ASIDE:
+                    set_aside.setdefault(row_id, Home(SOURCE, begin))
     for key in batches:
         share = max(1, (MAX_ROWS - len(set_aside)) // max(1, len(batches)))
-        kept |= _that_came_through(work, key, begins[key], share)
+        kept |= _that_came_through(work, key, begins, share)
     homes = {**set_aside, **kept}
     places = places_of(work, [row_id for row_id, home in homes.items() if home.step == SOURCE])
     return {row_id: home._replace(place=places.get(row_id, "")) for row_id, home in homes.items()}
@@ -138,7 +139,9 @@ def _examples(work: PipelineWork, name: str, key: str) -> Iterator[str]:
             yield from table.filter(pc.equal(table[column], reason))[ROW_ID][:PER_REASON].to_pylist()
 
 
-def _that_came_through(work: PipelineWork, key: str, begin: set[str], wanted: int) -> dict[str, Home]:
+def _that_came_through(
+    work: PipelineWork, key: str, begins: Mapping[str, str], wanted: int
+) -> dict[str, Home]:
     """Rows of the batch in the last step that has some, far from each other."""
     made_by = SOURCE
     for step in work.pipeline.ordered_steps:
@@ -152,9 +155,9 @@ def _that_came_through(work: PipelineWork, key: str, begin: set[str], wanted: in
         assert table is not None
         ids = _spread(table[ROW_ID], wanted)
         return {
-            row_id: Home(SOURCE, key) if origin_of(row_id) in begin else Home(made_by, key)
+            row_id: Home(SOURCE, begin) if (begin := begins.get(origin_of(row_id))) else Home(made_by, key)
             for row_id in ids
-            if origin_of(row_id) in begin or (made_by != SOURCE and origin_of(row_id) == row_id)
+            if origin_of(row_id) in begins or (made_by != SOURCE and origin_of(row_id) == row_id)
         }
     return {}
 

@@ -7,7 +7,7 @@ import pytest
 
 from dataflow_assets_tests.cli.conftest import Call, call, done  # noqa: F401  fixtures
 from dataflow_assets_tests.conftest import Command
-from dataflow_assets_tests.report.hostile_rows import hostile_work
+from dataflow_assets_tests.report.hostile_rows import TEXTS, hostile_work
 
 
 def test_the_page_and_the_card_are_written(call: Call, done: Path, tmp_path: Path):  # noqa: F811
@@ -79,9 +79,8 @@ def test_hostile_rows_do_nothing_to_the_terminal(command_here: Command, tmp_path
     )
     rows = work.layout.step(0).read("in_b00000")
     assert rows is not None
-    for row_id in rows["row_id"].to_pylist()[:20]:
-        for more in ((), ("--json",)):
-            ended = command_here(tmp_path, "trace", "p.yaml", row_id, *more)
-            assert ended.code == 0, ended
-            assert not set(ended.out + ended.err) & set("\x1b\x07\x9b\r\x00\u202e\u2066\ufeff")
-            ended.out.encode()
+    for row_id in rows["row_id"].to_pylist()[: len(TEXTS)]:
+        ended = command_here(tmp_path, "trace", "p.yaml", row_id)
+        assert ended.code == 0, ended
+        assert not set(ended.out + ended.err) & set("\x1b\x07\x9b\r\x00\u202e\u2066\ufeff")
+    assert command_here(tmp_path, "trace", "p.yaml", "in:12", "--json").out.isascii()

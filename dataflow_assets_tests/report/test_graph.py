@@ -1,3 +1,5 @@
+import re
+
 from dataflow_assets.report.graph import NODE_WIDTH, laid_out
 
 
@@ -17,6 +19,16 @@ def test_branches_stand_side_by_side_and_do_not_cover_each_other():
     assert boxes["a"][1] == boxes["b"][1]
     assert boxes["b"][0] - boxes["a"][0] > NODE_WIDTH
     assert len(graph.lines) == 4
+
+
+def test_a_line_that_passes_a_level_goes_beside_its_steps():
+    parents = {"source": [], "a": ["source"], "b": ["a"], "c": ["b"], "joined": ["source", "a", "c"]}
+    graph = of(parents)
+    passing = [found for line in graph.lines for found in re.findall(r" ([0-9.]+) ([0-9.]+)V", line)]
+    assert len(passing) == 5
+    for x, y in passing:
+        beside = [node for node in graph.nodes if node.y == float(y)]
+        assert beside and not any(node.x < float(x) < node.x + NODE_WIDTH for node in beside)
 
 
 def test_a_bar_divides_the_rows_that_came_in():

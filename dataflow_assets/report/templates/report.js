@@ -58,22 +58,52 @@
     show();
   };
 
-  // Both texts as nodes, with what is between their equal start and equal end marked.
+  // Both texts as nodes, with the words that only one of them has marked.
+  const WORDS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{M}\p{N}]+|\s+|[^]/gu;
+  const MOST_CELLS = 4_000_000;
   const marked = (before, after) => {
     if (before === null || after === null) return [[before ?? ""], [after ?? ""]];
-    const a = Array.from(before);
-    const b = Array.from(after);
+    const a = before.match(WORDS) ?? [];
+    const b = after.match(WORDS) ?? [];
     let start = 0;
     while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
     let end = 0;
     while (end < a.length - start && end < b.length - start
       && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
-    const pieces = (text, tag) => {
-      const middle = text.slice(start, text.length - end).join("");
-      return [text.slice(0, start).join(""), ...(middle ? [make(tag, "", middle)] : []),
-        text.slice(text.length - end).join("")];
+    const [inA, inB] = common(a.slice(start, a.length - end), b.slice(start, b.length - end));
+    const pieces = (words, isCommon, tag) => {
+      const flags = words.map((_, place) => place < start || place >= words.length - end || isCommon[place - start]);
+      const found = [];
+      for (let from = 0; from < words.length;) {
+        let to = from;
+        while (to < words.length && flags[to] === flags[from]) to += 1;
+        const text = words.slice(from, to).join("");
+        found.push(flags[from] ? text : make(tag, "", text));
+        from = to;
+      }
+      return found;
     };
-    return [pieces(a, "del"), pieces(b, "ins")];
+    return [pieces(a, inA, "del"), pieces(b, inB, "ins")];
+  };
+  // For each word of both lists, whether it is in their longest common part; none where that takes too long.
+  const common = (a, b) => {
+    const inA = new Array(a.length).fill(false);
+    const inB = new Array(b.length).fill(false);
+    const width = b.length + 1;
+    if ((a.length + 1) * width > MOST_CELLS) return [inA, inB];
+    const lengths = new Uint16Array((a.length + 1) * width);
+    for (let i = a.length - 1; i >= 0; i -= 1) {
+      for (let j = b.length - 1; j >= 0; j -= 1) {
+        lengths[i * width + j] = a[i] === b[j] ? lengths[(i + 1) * width + j + 1] + 1
+          : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+      }
+    }
+    for (let i = 0, j = 0; i < a.length && j < b.length;) {
+      if (a[i] === b[j]) { inA[i] = true; inB[j] = true; i += 1; j += 1; }
+      else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) i += 1;
+      else j += 1;
+    }
+    return [inA, inB];
   };
   const value = (content, isNull) => {
     const box = make("div", isNull ? "value null" : "value");
