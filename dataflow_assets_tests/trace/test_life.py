@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.batch import rows_of
+from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.failed_queue.edits import BatchEdits, StepEdits
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.trace.homes import Home
 from dataflow_assets.trace.life import Change, ReadLimit, RowLife, life_of, lives_of, read_by
@@ -154,3 +156,13 @@ def test_what_is_beyond_the_limit_is_not_read(tmp_path: Path):
     work = made(tmp_path, LOWER, LONG)
     (life,) = lives_of(work, {"in:1": Home("source", "in_b00000")}, ReadLimit(100))
     assert outcomes(life) == [("lower", "not_read")]
+
+
+def test_a_value_that_a_person_put_right_is_shown_before_the_change(tmp_path: Path):
+    work = made(tmp_path, LOWER, LONG)
+    step = work.pipeline.step("lower")
+    StepEdits.beside(work.folder_of("lower")).commit("in_b00000", BatchEdits({"in:1": {"text": "By HAND"}}))
+    list(work.step(step).stream(["in_b00000"]).commit_all(StopFlag()))
+    first = life_of(work, "in:1").passages[0]
+    assert first.edits == {"text": "By HAND"}
+    assert first.changes == [Change("text", "By HAND", "by hand")]
