@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dataflow_assets.report import samples
+from dataflow_assets.report import choosing
 from dataflow_assets.report.page import render
 from dataflow_assets.report.texts import legible
 from dataflow_assets_tests.report.browser import Watched, browser
@@ -22,7 +22,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = folder / "report.html"
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MAX_ROWS", "MAX_SET_ASIDE", "PER_REASON"):
-            patch.setattr(samples, name, 1000)
+            patch.setattr(choosing, name, 1000)
         file.write_text(render(hostile_work(folder)), encoding="utf-8")
     return file
 

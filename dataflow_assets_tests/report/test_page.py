@@ -11,7 +11,7 @@ import pytest
 
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.report import profiles, render, samples
+from dataflow_assets.report import choosing, profiles, render, samples
 from dataflow_assets.report.gather import gather
 from dataflow_assets.report.page import duration, page_of
 from dataflow_assets_tests.report.hostile_rows import COLUMN, TEXTS, hostile_work
@@ -133,8 +133,18 @@ def test_batches_are_sampled_as_long_as_they_are_small_together(
     (tmp_path / "in.jsonl").write_text('{"text": "some words"}\n' * 40)
     work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", batch_rows=4))
     assert samples.samples_of(work).batches == ["in_b00000", "in_b00009"]
-    monkeypatch.setattr(samples, "MAX_READ_BYTES", 600)
+    monkeypatch.setattr(choosing, "MAX_READ_BYTES", 600)
     assert samples.samples_of(work).batches == ["in_b00000"]
+
+
+def test_rows_are_shown_from_their_start_through_a_shuffle(tmp_path: Path):
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{"word " * (n % 9)}"}}\n' for n in range(200)))
+    mixed = {"name": "mixed", "type": "shuffle", "params": {"seed": 3}}
+    long = {"name": "long", "type": "filter_length", "params": {"min_chars": 10}}
+    work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", mixed, long, batch_rows=50))
+    rows = samples.samples_of(work).rows
+    assert {row["began"] for row in rows} == {"source"}
+    assert {row["ending"] for row in rows} == {"rejected", "kept"}
 
 
 def test_profiles_of_some_batches_stand_for_very_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -172,8 +172,8 @@
   const began = (row) => {
     const block = make("section", `passage ${row.ending === "unreadable" ? "unreadable" : "kept"}`);
     const title = row.ending === "unreadable" ? "no row"
-      : row.began === "source" ? "as it was read" : `made by ${row.began}`;
-    block.append(make("h4", "", `0 source: ${title}`), ...row.row.map(cell));
+      : row.began === "source" ? "as it was read" : "as the step left it";
+    block.append(make("h4", "", `${stepOf.get(row.began).number} ${row.began}: ${title}`), ...row.row.map(cell));
     return block;
   };
 
@@ -224,7 +224,7 @@
     if (!row) return;
     choice.value = String(current);
     byId("row-title").append(`${row.id} `, make("span", `pill ${row.ending}`, words[row.ending]));
-    byId("row-place").textContent = `${row.place || `made by step ${row.began}`}; batch ${row.batch}`;
+    byId("row-place").textContent = `${row.place || `followed from step ${row.began} on`}; batch ${row.batch}`;
     const names = ["life", ...(row.began === "source" ? ["source"] : []), ...row.passages.map((each) => each.step)];
     if (!names.includes(tab)) tab = "life";
     names.forEach((name, place) => {
