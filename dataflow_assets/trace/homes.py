@@ -19,6 +19,7 @@ from dataflow_assets.sources.naming import document_slug
 
 CHILDREN = "(/[0-9]+)+$"
 _NEAR = 3
+_MAX_DIGITS = 18
 _BY_LINE = ("jsonl", "ndjson", "csv", "tsv", "txt")
 
 
@@ -59,10 +60,10 @@ def home_of(work: PipelineWork, row_id: str) -> Home:
     if made is not None:
         return made
     known = [file.slug for file in files]
-    whole = f"{near_names(slug, known)}" if number else ""
+    near = near_names(slug, known) if number else ""
     raise ConfigError(
         f"pipeline {work.pipeline.name!r} has no row {shown(row_id)}: no source is called {shown(slug)}; "
-        f"the ids of its rows begin with {_some(known)}{whole}. `dataflow-assets sample` shows some"
+        f"the ids of its rows begin with {_some(known)}{near}. `dataflow-assets sample` shows some"
     )
 
 
@@ -124,7 +125,7 @@ def _home_in(work: PipelineWork, file: ReadFile, name: str, origin: str) -> Home
     keys = file.batches or work.known_manifest().batches
     folder = work.layout.step(0)
     if len(keys) > 1 and file.name in file.states:
-        keys = list(_by_number(folder, keys, int(number))) if number.isdecimal() else keys[:1]
+        keys = list(_by_number(folder, keys, int(number))) if _is_number(number) else keys[:1]
     elif len(keys) > 1:
         keys = _by_distance(keys, _guess(folder, file, keys, name if name in file.states else number))
     near: list[str] = []
@@ -137,6 +138,10 @@ def _home_in(work: PipelineWork, file: ReadFile, name: str, origin: str) -> Home
         f"pipeline {work.pipeline.name!r} has no row {shown(origin)} from {name}; near it there "
         f"{_are(nearest(origin, near))}"
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def _place(work: PipelineWork, file: ReadFile, name: str, number: str) -> str:
@@ -202,9 +207,9 @@ def _by_distance(keys: Sequence[str], guess: int) -> list[str]:
 
 def nearest(row_id: str, known: Sequence[str]) -> list[str]:
     """The ids nearest to one that is not there: those of the nearest numbers, else those spelled alike."""
-    number = re.search("([0-9]+)$", row_id)
+    number = re.search(f"([0-9]{{1,{_MAX_DIGITS}}})$", row_id)
     stem = row_id[: number.start()] if number else row_id
-    numbered = [each for each in known if each.startswith(stem) and each[len(stem) :].isdecimal()]
+    numbered = [each for each in known if each.startswith(stem) and _is_number(each[len(stem) :])]
     if number and numbered:
         wanted = int(number[1])
         return sorted(numbered, key=lambda each: abs(int(each[len(stem) :]) - wanted))[:_NEAR]

@@ -210,8 +210,9 @@ def _life(work: PipelineWork, row_id: str, home: Home, places: Mapping[str, _AtS
             now[step.name] = first.row if first is not None else {}
         if passage is not None:
             passages.append(passage)
-    descendants = _descendants(work, row_id, places)
-    if row_id != chain[0] and not descendants and not any(passage.row_id == row_id for passage in passages):
+    descendants = _descendants(row_id, places)
+    is_there = descendants or any(passage.row_id == row_id for passage in passages)
+    if len(chain) > 1 and not is_there and not any(here.unread for here in places.values()):
         _raise_no_child(work, row_id, places)
     row = {} if first is None else first.row
     is_line = first is not None and home.step == SOURCE and first.part == "rejected"
@@ -303,7 +304,7 @@ def _same(first: object, second: object) -> bool:
     return first == second or (first != first and second != second)  # NaN is the same as NaN
 
 
-def _descendants(work: PipelineWork, row_id: str, places: Mapping[str, _AtStep]) -> list[Descendant]:
+def _descendants(row_id: str, places: Mapping[str, _AtStep]) -> list[Descendant]:
     """The rows that the row was split into, each with the last step that had it."""
     last: dict[str, Descendant] = {}
     for name, here in places.items():

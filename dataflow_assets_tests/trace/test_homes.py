@@ -109,7 +109,8 @@ def test_an_unknown_source_is_told_with_those_that_are_there(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "row_id", ["", ":", "in", "in:", "in:x", "in:-1", "in:1:2", "\x1b[31m", "in:1/0/", "in:٣"]
+    "row_id",
+    ["", ":", "in", "in:", "in:x", "in:-1", "in:1:2", "\x1b[31m", "in:1/0/", "in:٣", "in:" + "9" * 5000],
 )
 def test_any_other_text_is_an_unknown_id(tmp_path: Path, row_id: str):
     with pytest.raises(ConfigError, match="no row"):

@@ -152,6 +152,12 @@ def test_a_step_that_is_not_made_yet_is_said(tmp_path: Path):
     assert outcomes(life_of(work, "in:1")) == [("lower", "kept"), ("long", "not_made")]
 
 
+def test_a_child_beyond_the_limit_is_shown_as_far_as_it_was_read(tmp_path: Path):
+    work = made(tmp_path, CHUNKS, texts=["First one. Second one. Hi"])
+    (life,) = lives_of(work, {"in:1/1": Home("source", "in_b00000")}, ReadLimit(100))
+    assert outcomes(life) == [("chunks", "not_read")]
+
+
 def test_what_is_beyond_the_limit_is_not_read(tmp_path: Path):
     work = made(tmp_path, LOWER, LONG)
     (life,) = lives_of(work, {"in:1": Home("source", "in_b00000")}, ReadLimit(100))

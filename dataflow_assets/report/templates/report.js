@@ -211,7 +211,8 @@
       if (selected) panel.setAttribute("aria-labelledby", each.id);
       if (selected && focus) each.focus();
     }
-    panel.replaceChildren(...(tab === "life" ? [began(row), ...row.passages.map(passageBlock)] : stepPanel(row, tab)));
+    const later = row.passages.filter((each) => each.step !== row.began);
+    panel.replaceChildren(...(tab === "life" ? [began(row), ...later.map(passageBlock)] : stepPanel(row, tab)));
   };
   const show = () => {
     const row = shown[current];
