@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dataflow_assets_tests.cli.conftest import Call, call, done  # noqa: F401  fixtures
+from dataflow_assets_tests.cli.conftest import Call
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.report.hostile_rows import TEXTS, hostile_work
 
 
-def test_the_page_and_the_card_are_written(call: Call, done: Path, tmp_path: Path):  # noqa: F811
+def test_the_page_and_the_card_are_written(call: Call, done: Path, tmp_path: Path):
     page, card = tmp_path / "out" / "r.html", tmp_path / "out" / "r.md"
     ended = call("report", "four.yaml", "--to", str(page), "--card", str(card), folder=done)
     assert (ended.code, ended.err) == (0, "")
@@ -28,8 +28,8 @@ def test_the_page_and_the_card_are_written(call: Call, done: Path, tmp_path: Pat
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_written(
-    call: Call,  # noqa: F811
-    done: Path,  # noqa: F811
+    call: Call,
+    done: Path,
     arguments: tuple[str, ...],
     told: str,
 ):
@@ -39,7 +39,7 @@ def test_a_mistake_is_told_and_nothing_is_written(
     assert set(done.iterdir()) == before
 
 
-def test_trace_prints_the_life_of_a_row(call: Call, done: Path):  # noqa: F811
+def test_trace_prints_the_life_of_a_row(call: Call, done: Path):
     ended = call("trace", "four.yaml", "in:50", folder=done)
     assert ended.code == 0
     assert ended.out.splitlines() == [
@@ -58,14 +58,14 @@ def test_trace_prints_the_life_of_a_row(call: Call, done: Path):  # noqa: F811
     ]
 
 
-def test_trace_as_json_has_the_same(call: Call, done: Path):  # noqa: F811
+def test_trace_as_json_has_the_same(call: Call, done: Path):
     life = json.loads(call("trace", "four.yaml", "in:50", "--json", folder=done).out)
     assert (life["row_id"], life["batch"], life["row"]["n"]) == ("in:50", "in_b00004", 48)
     assert [passage["outcome"] for passage in life["passages"]] == ["kept", "kept", "kept", "rejected"]
     assert life["passages"][3]["details"] == {"duplicate_of": "in:4"}
 
 
-def test_an_unknown_row_is_a_mistake_of_the_user(call: Call, done: Path):  # noqa: F811
+def test_an_unknown_row_is_a_mistake_of_the_user(call: Call, done: Path):
     ended = call("trace", "four.yaml", "in:999", folder=done)
     assert (ended.code, ended.out) == (2, "")
     assert "no row 'in:999' from in.jsonl; near it there are 'in:61'" in ended.err
