@@ -111,6 +111,10 @@
     if (!isNull && content.reduce((size, piece) => size + (piece.textContent ?? piece).length, 0) > 300) box.tabIndex = 0;
     if (isNull) box.textContent = "null";
     else box.append(...content);
+    if (!box.textContent) {
+      box.className = "value null";
+      box.textContent = "empty text";
+    }
     return box;
   };
   const key = (name) => {
