@@ -226,7 +226,7 @@ def test_texts_have_contrast(mode: int):
     for front, back in pairs:
         light, dark = sorted((_luminance(colours[front]), _luminance(colours[back])), reverse=True)
         ratio = (light + 0.05) / (dark + 0.05)
-        assert ratio >= (4.0 if front in ("kept", "rejected") else 4.5), (front, back, ratio)
+        assert ratio >= 4.5, (front, back, ratio)
 
 
 @pytest.mark.parametrize(
