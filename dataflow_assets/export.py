@@ -10,6 +10,7 @@ from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform, widen_s
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
+from dataflow_assets.io.formats.spreadsheet import without_formulas
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.status import StepStatus, step_statuses
 
@@ -17,14 +18,23 @@ Tables = Iterator[pa.Table]
 
 
 def export_step(
-    work: PipelineWork, step: str | None, to: Path, with_row_id: bool = False, allow_partial: bool = False
+    work: PipelineWork,
+    step: str | None,
+    to: Path,
+    with_row_id: bool = False,
+    allow_partial: bool = False,
+    for_spreadsheet: bool = False,
 ) -> int:
     """Writes the kept rows of a step (default: the last) to `to`; returns how many.
 
-    The file is there whole or not at all. Raises ConfigError for an unknown ending, RunError where
-    rows of this step or one before failed, or batches are missing or stale, unless partial is allowed.
+    The values are exactly those of the rows, unless a CSV file is `for_spreadsheet`: texts that begin
+    as a formula does then get an apostrophe. The file is there whole or not at all. Raises ConfigError
+    for an unknown ending, RunError where rows of this step or one before failed, or batches are missing
+    or stale, unless partial is allowed.
     """
     format = _format_of(to)
+    if for_spreadsheet and format != "csv":
+        raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
     manifest = work.manifest()
     steps = step_statuses(work, manifest.batches if manifest else [])
     name = work.pipeline.step(step).name if step else steps[-1].name
@@ -33,20 +43,24 @@ def export_step(
     folder = work.folder_of(name)
     keys = [key for key in work.known_manifest().batches if folder.record(key) is not None]
     records = [folder.record(key) for key in keys]
-    schema = widen_schema(record.schema for record in records if record is not None)
+    widened = widen_schema(record.schema for record in records if record is not None)
     columns: Schema = {
-        column: kind or "string" for column, kind in schema.items() if with_row_id or column != ROW_ID
+        column: kind or "string" for column, kind in widened.items() if with_row_id or column != ROW_ID
     }
 
     def tables() -> Tables:
         for key in keys:
             table = folder.read(key)
             assert table is not None
-            yield conform(table, columns)
+            conformed = conform(table, columns)
+            yield without_formulas(conformed) if for_spreadsheet else conformed
 
+    schema = arrow_schema(columns)
+    if for_spreadsheet:
+        schema = without_formulas(schema.empty_table()).schema
     make_folder(to.absolute().parent)
     with storage_errors(to):
-        _WRITERS[format](tables(), arrow_schema(columns), temporary(to))
+        _WRITERS[format](tables(), schema, temporary(to))
     publish(to)
     sync_folder(to.absolute().parent)
     return sum(record.rows_out for record in records if record is not None)

@@ -15,8 +15,10 @@ from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
 from dataflow_assets.cli.look_commands import list_pipelines, sample, status, validate
 from dataflow_assets.cli.operator_commands import list_operators
+from dataflow_assets.cli.report_command import report
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
+from dataflow_assets.cli.trace_command import trace
 from dataflow_assets.errors import DataflowError
 
 _EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing
@@ -50,6 +52,8 @@ for command in (
     list_pipelines,
     list_operators,
     sample,
+    trace,
+    report,
     export,
     ledger_group,
     failed,

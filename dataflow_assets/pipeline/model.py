@@ -82,6 +82,11 @@ class Pipeline(BaseModel):
     profile: ProfileSpec | Literal[False] = Field(
         default=ProfileSpec(), description="How each batch is profiled; false: not at all."
     )
+    license: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Licence of the data set for its data card, as Hugging Face names it: `cc-by-4.0`.",
+    )
     steps: list[Step] = Field(min_length=1)
 
     _origin: Origin = PrivateAttr(default_factory=lambda: Origin(Path.cwd()))

@@ -59,14 +59,17 @@ class Profiler:
 
     def of_batch(self, folder: StepFolder, record: CommitRecord) -> Profile:
         """The profile of a committed batch; made from its rows where none is stored. Raises CorruptFile."""
-        stored = read_profile(
-            self._file(folder, record.batch), record.batch, record.content_hash, self.settings
-        )
+        stored = self.stored(folder, record)
         if stored is not None:
             return stored
         rows = folder.read(record.batch, record=record)
         assert rows is not None
         return self.made(folder, record.batch, rows, record.content_hash)
+
+    def stored(self, folder: StepFolder, record: CommitRecord) -> Profile | None:
+        """The profile of a committed batch, None where none is stored that is of these rows."""
+        file = self._file(folder, record.batch)
+        return read_profile(file, record.batch, record.content_hash, self.settings)
 
     def _file(self, folder: StepFolder, key: str):
         return folder.path / PROFILES / f"{key_to_name(key)}.arrow"
