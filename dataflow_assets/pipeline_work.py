@@ -24,6 +24,7 @@ from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.pipeline.replicas import replica_request
+from dataflow_assets.plugins.known import wanted_plugins
 from dataflow_assets.profiles.profiler import Profiler
 from dataflow_assets.profiles.sampling import rates_for
 from dataflow_assets.serving.asking import Asking, Where
@@ -116,6 +117,7 @@ class PipelineWork:
 
     def check_before_run(self) -> None:
         """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
+        wanted_plugins(self.pipeline)
         missing: list[str] = []
         for step in self.pipeline.steps:
             try:

@@ -105,9 +105,11 @@ def _read_source(work: PipelineWork, task: RunningTask) -> None:
     A run of Dagster would cost a third of a second and show each bad path as a failed run.
     """
     task.begin_step(SOURCE)
-    for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
-        task.committed(committed.record.batch)
-        tell(BatchDone(SOURCE, committed.record, committed.reused))
+    with task.told.step(SOURCE):
+        for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
+            task.committed(committed.record.batch)
+            task.told.committed(committed.record, committed.reused)
+            tell(BatchDone(SOURCE, committed.record, committed.reused))
 
 
 def _materialize(

@@ -13,6 +13,7 @@ from dataflow_assets.control import Pause, StopFlag, held_signals, is_locked, pi
 from dataflow_assets.errors import ConfigError, Paused, PipelineBusy, SourceError, Stopped
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import is_up_to_date
+from dataflow_assets.plugins.told import ToldPlugins
 from dataflow_assets.task_state import Batches, TaskState, TaskStore, now, resume_argument, this_user
 
 _LOOK_EVERY_S = 0.5
@@ -26,12 +27,15 @@ class RunningTask:
     """One run of a pipeline: how far it came, and the flag that stops it.
 
     Its thread looks for a pause twice a second, raises `stop` for it, and writes at most once
-    a second how far the run came.
+    a second how far the run came. `told` are the plugins of the run.
     """
 
-    def __init__(self, store: TaskStore, work: PipelineWork | None, run_id: str | None) -> None:
+    def __init__(
+        self, store: TaskStore, work: PipelineWork | None, run_id: str | None, told: ToldPlugins
+    ) -> None:
         self.stop = StopFlag()
         self.is_complete = False
+        self.told = told
         self.store, self._work, self._launched_run = store, work, run_id
         self._state = TaskState(store.pipeline, "running", who=this_user(), when=now(), run_id=run_id)
         self._ended = threading.Event()
@@ -54,6 +58,7 @@ class RunningTask:
         self.store.write(self._state)
         if not self.store.instance.is_ephemeral:  # nobody else sees it, and its database takes one thread
             self._thread.start()
+        self.told.begin()
 
     def end(self, error: BaseException | None) -> None:
         """Writes how the run ended; a pause of a budget or a breaker stands for the next one too."""
@@ -62,7 +67,11 @@ class RunningTask:
             self._thread.join()
         if isinstance(error, Paused) and error.cause != "user":
             self.store.ask_pause(self._own_pause(error))
-        self.store.write(self._last_state(error))
+        last = self._last_state(error)
+        try:
+            self.store.write(last)
+        finally:
+            self.told.end_of_task(last.state, last.step, error)
 
     def _watch(self) -> None:
         written, at = self._state, time.monotonic()
@@ -120,19 +129,23 @@ class RunningTask:
 
 @contextlib.contextmanager
 def running_task(
-    store: TaskStore, work: PipelineWork | None = None, run_id: str | None = None
+    store: TaskStore,
+    work: PipelineWork | None = None,
+    run_id: str | None = None,
+    told: Callable[[PipelineWork], ToldPlugins] = ToldPlugins,
 ) -> Iterator[RunningTask]:
     """The run of this pipeline, from its first state to its last; within it, the same run again.
 
     SIGINT and SIGTERM are held meanwhile, and raise its flag. `run_id` is that of the run which
-    Dagster launched, None for the command. Whoever calls holds the pipeline's lock. Raises Paused
-    while the pipeline is paused, and what ended the run; a pause of a budget or a breaker is raised
-    with the words that say how to go on.
+    Dagster launched, None for the command. `told` gives its plugins. Whoever calls holds the
+    pipeline's lock. Raises Paused while the pipeline is paused, and what ended the run; a pause of a
+    budget or a breaker is raised with the words that say how to go on. Raises ConfigError, before it
+    begins, for a plugin that there is not.
     """
     place = str(store.folder)
     with _running_guard:
         outer = _running.get(place)
-        task = outer or _running.setdefault(place, RunningTask(store, work, run_id))
+        task = outer or _running.setdefault(place, _new_task(store, work, run_id, told))
     with held_signals(task.stop):
         if outer is not None:
             yield outer
@@ -143,6 +156,15 @@ def running_task(
         finally:
             with _running_guard:
                 del _running[place]
+
+
+def _new_task(
+    store: TaskStore,
+    work: PipelineWork | None,
+    run_id: str | None,
+    told: Callable[[PipelineWork], ToldPlugins],
+) -> RunningTask:
+    return RunningTask(store, work, run_id, ToldPlugins(None) if work is None else told(work))
 
 
 def _to_its_end(task: RunningTask) -> Iterator[RunningTask]:

@@ -29,6 +29,7 @@ from dataflow_assets.mirror import register_batches, repair_mirror
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import is_up_to_date
+from dataflow_assets.plugins.told import ToldPlugins
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.running_task import running_task
 from dataflow_assets.status import summed
@@ -89,10 +90,11 @@ class Redo:
 
 
 class Redone(NamedTuple):
-    """How many rows of a batch were done again, and what became of them."""
+    """How many rows of a batch were done again, what became of them, and what their calls took."""
 
     rows: int
     outcome: Outcome
+    usage: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def retry_failed(
         manifest = work.known_manifest()
         began = (work.layout.folder / LOCK_FILE).stat().st_mtime
         report = []
-        for retried in _retried_steps(work, manifest.batches, which, put_back or {}, stop):
+        for retried in _retried_steps(work, manifest.batches, which, put_back or {}, stop, task.told):
             tell(retried)
             report.append(retried)
         with kept_connections(instance):
@@ -167,7 +169,12 @@ def _is_changed(step: StepWork, keys: Iterable[str]) -> bool:
 
 
 def _retried_steps(
-    work: PipelineWork, keys: Sequence[str], which: Which | None, put_back: PutBack, stop: StopFlag
+    work: PipelineWork,
+    keys: Sequence[str],
+    which: Which | None,
+    put_back: PutBack,
+    stop: StopFlag,
+    told: ToldPlugins,
 ) -> Iterator[StepRetried]:
     """The steps in order, so that a step that depends on another's new rows is left to the run.
 
@@ -187,7 +194,7 @@ def _retried_steps(
             dirty[step.name] = above if not above and state.is_done() else set(keys)
             continue
         wanted = which if which is not None and which.has_step(step.name) else None
-        retried = _retried(bound, keys, above, wanted, put_back.get(step.name, {}), stop)
+        retried = _retried(bound, keys, above, wanted, put_back.get(step.name, {}), stop, told)
         if retried.tried or retried.parked or retried.stale:
             yield retried
         dirty[step.name] = above | {key for key in keys if not _is_current(bound, key)}
@@ -214,6 +221,7 @@ def _retried(
     which: Which | None,
     put_back: Mapping[str, frozenset[str]],
     stop: StopFlag,
+    told: ToldPlugins,
 ) -> StepRetried:
     retried = StepRetried(step.name)
     redo: dict[str, Redo] = {}
@@ -226,9 +234,13 @@ def _retried(
             retried.changed = retried.changed or _is_changed(step, [key])
         else:
             redo[key] = wanted
-    done: dict[str, Redone] = {}
-    for committed in retry_stream(step, redo, done).commit_all(stop) if redo else ():
-        _count(retried, *done.pop(committed.record.batch))
+    if redo:
+        done: dict[str, Redone] = {}
+        with told.step(step.name, len(redo)):
+            for committed in retry_stream(step, redo, done).commit_all(stop):
+                redone = done.pop(committed.record.batch)
+                told.retried(committed.record, *redone)
+                _count(retried, redone.rows, redone.outcome)
     return retried
 
 
@@ -314,7 +326,7 @@ def _redone(
     again = rows.filter(pc.is_in(rows[ROW_ID], pa.array(sorted(redo[key].row_ids), pa.large_string())))
     outcome, usage, notes = step.outcome(engine, key, again)
     outcome = with_attempts(outcome, redo[key].attempts)
-    done[key] = Redone(again.num_rows, outcome)
+    done[key] = Redone(again.num_rows, outcome, usage)
     whole = merged(old, outcome, rows[ROW_ID], step.operator.splits, again[ROW_ID].to_pylist())
     usage = summed([record.usage, usage]) if usage or record.usage else {}  # pyright: ignore[reportArgumentType]
     counts = step.operator.counts(whole.kept)

@@ -32,6 +32,7 @@ from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.plugins.dagster_runs import end_run, told_in_run
 from dataflow_assets.profiles import step_summary
 from dataflow_assets.progress import BatchDone, tell
 from dataflow_assets.running_task import RunningTask, running_task
@@ -110,6 +111,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
             raise ValueError(f"format {name!r} is unknown; expected one of {', '.join(EXTENSIONS)}")
         return name
 
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Ends what plugins are told of the run."""
+        end_run(context.run_id, context.instance)
+
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Commits batch by batch. Raises the errors of `dataflow_assets.errors`."""
         if obj is None:
@@ -130,6 +135,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
             for committed in batches:
                 totals.add(committed)
                 task.committed(committed.record.batch)
+                task.told.committed(committed.record, committed.reused)
                 tell(BatchDone(asset, committed.record, committed.reused))
                 report = output.partitioned and not (only_new and committed.reused)
                 if report:
@@ -320,12 +326,16 @@ def _task(context: dg.OutputContext, output: StepOutput) -> Iterator[RunningTask
     """The asset as part of its pipeline's run: that of the command around it, else that of Dagster."""
     run, instance = context.step_context.dagster_run, context.step_context.instance
     span = context.asset_partition_key_range if output.partitioned else None
+    asset, folder = context.asset_key.path[-1], output.pipeline.layout.folder
+    batches = len(context.asset_partition_keys) if output.partitioned else None
+    told = told_in_run(run.run_id, context.log.warning)
     with (
-        pipeline_lock(output.pipeline.layout.folder),
+        pipeline_lock(folder),
         cancelled_when_stopped(instance, run),
-        running_task(TaskStore(instance, output.pipeline.layout.folder), output.pipeline, run.run_id) as task,
+        running_task(TaskStore(instance, folder), output.pipeline, run.run_id, told) as task,
+        task.told.step(asset, batches, run.run_id),
     ):
-        task.begin_step(context.asset_key.path[-1], span and (span.start, span.end), run.run_id)
+        task.begin_step(asset, span and (span.start, span.end), run.run_id)
         yield task
 
 

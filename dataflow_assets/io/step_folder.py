@@ -171,8 +171,8 @@ class StepFolder:
             files=files,
             rows_in=origin.rows_in,
             rows_out=outcome.kept.num_rows,
-            rejected=_counts(outcome.rejected, REJECT_REASON),
-            failed=_counts(outcome.failed, "error_class"),
+            rejected=counted(outcome.rejected, REJECT_REASON),
+            failed=counted(outcome.failed, "error_class"),
             inputs=dict(origin.inputs),
             usage=dict(origin.usage),
             counts=dict(origin.counts),
@@ -316,7 +316,8 @@ def _hash_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def _counts(table: pa.Table | None, column: str) -> dict[str, int]:
+def counted(table: pa.Table | None, column: str) -> dict[str, int]:
+    """How many rows have each value of a text column, sorted by value."""
     if table is None or not table.num_rows:
         return {}
     counts = table[column].value_counts().to_pylist()

@@ -87,6 +87,9 @@ class Pipeline(BaseModel):
         min_length=1,
         description="Licence of the data set for its data card, as Hugging Face names it: `cc-by-4.0`.",
     )
+    plugins: dict[str, dict[str, object] | bool] = Field(
+        default={}, description="Plugins that are told of runs, with their settings; `false`: not this one."
+    )
     steps: list[Step] = Field(min_length=1)
 
     _origin: Origin = PrivateAttr(default_factory=lambda: Origin(Path.cwd()))
@@ -253,6 +256,7 @@ class Pipeline(BaseModel):
         source: SourceSpec | None = None,
         ledger: str | None = None,
         steps: Sequence[Step] | None = None,
+        plugins: Mapping[str, Mapping[str, object]] | None = None,
     ) -> "Pipeline":
         """The same pipeline with what a command line overrides; None leaves a field as it is.
 
@@ -263,6 +267,7 @@ class Pipeline(BaseModel):
         changes["root"] = None if root is None else resolved(root, here)
         changes["source"] = source if input is None else self._source_at(resolved(input, here))
         changes["ledger"] = ledger
+        changes["plugins"] = None if plugins is None else self._plugins_with(plugins)
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         changes["servings"] = {**self.servings, **servings} if servings else None
         asked = None if serving is None else [self._asking(step, serving) for step in self.steps]
@@ -272,6 +277,14 @@ class Pipeline(BaseModel):
         if problems:
             raise ConfigError(problem_lines(problems, changed, self._origin._replace(file=None)))
         return pipeline
+
+    def _plugins_with(self, more: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+        """The plugins with these settings over their own; one that was off is on then."""
+        changed: dict[str, object] = dict(self.plugins)
+        for name, settings in more.items():
+            own = self.plugins.get(name)
+            changed[name] = {**(own if isinstance(own, dict) else {}), **settings}
+        return changed
 
     def _asking(self, step: Step, serving: str) -> Step:
         if not isinstance(self.operator(step), LLMOperator):

@@ -46,9 +46,9 @@ def start_slowly(folder: Path, *arguments: str, name: str = "slow") -> Running:
 
 
 @contextlib.contextmanager
-def waiting_run(folder: Path) -> Iterator[Running]:
+def waiting_run(folder: Path, **more: str) -> Iterator[Running]:
     """A run that stands in its eighth batch until the end of the block, however long that takes."""
-    process = start(folder, "run", "slow.yaml", env=environment({**SLOW, **gated(folder)}))
+    process = start(folder, "run", "slow.yaml", env=environment({**SLOW, **gated(folder), **more}))
     try:
         wait_until(lambda: any(folder.glob("worker_*")), process)
         yield process

@@ -1,0 +1,1 @@
+"""Plugins: who is told of what a run does, and those that come with the package."""
