@@ -35,6 +35,14 @@ _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
 )
 @click.option("--fresh", is_flag=True, help="Make every batch again, whatever is committed or answered.")
 @click.option(
+    "--metrics-file",
+    metavar="PATH",
+    help="Keep the run's numbers in this file for Prometheus (node_exporter).",
+)
+@click.option(
+    "--metrics-port", metavar="[HOST:]PORT", help="Serve the run's numbers to Prometheus here while it runs."
+)
+@click.option(
     "--dry-run", type=click.IntRange(min=1), metavar="N", help="Ask for N rows only; say what all would cost."
 )
 @click.pass_context
@@ -49,6 +57,8 @@ def run(
     select: tuple[str, ...],
     serving: str | None,
     fresh: bool,
+    metrics_file: str | None,
+    metrics_port: str | None,
     dry_run: int | None,
 ) -> None:
     """Run a pipeline, or go on with it: only batches that are missing or out of date are made."""
@@ -59,6 +69,7 @@ def run(
         batch_rows=batch_rows,
         workers=workers,
         serving=serving,
+        plugins=_metrics(metrics_file, metrics_port),
     )
     settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
@@ -95,6 +106,14 @@ def run(
         where = shown_path(work.layout.folder)
         print_line(f"{status.failed_rows} rows failed; they are in _failed of their step in {where}")
         context.exit(ROWS_FAILED)
+
+
+def _metrics(file: str | None, port: str | None) -> dict[str, dict[str, object]] | None:
+    """The plugin that these options ask for; a relative file counts from the working folder."""
+    settings: dict[str, object] = {} if port is None else {"port": port}
+    if file is not None:
+        settings["file"] = f"{Path(file).expanduser().absolute()}{'/' if file.endswith('/') else ''}"
+    return {"metrics": settings} if settings else None
 
 
 def _print_estimate(work: PipelineWork, rows: int) -> None:
