@@ -22,7 +22,7 @@ from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, r
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import RANGE_END, RANGE_START, is_up_to_date, plan_of
-from dataflow_assets.progress import BatchDone, tell
+from dataflow_assets.progress import BatchDone, StepBegun, tell, tell_step
 from dataflow_assets.resources.ray import ray_resources, refused_if_unfit
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 from dataflow_assets.running_task import RunningTask, running_task
@@ -105,6 +105,7 @@ def _read_source(work: PipelineWork, task: RunningTask) -> None:
     A run of Dagster would cost a third of a second and show each bad path as a failed run.
     """
     task.begin_step(SOURCE)
+    tell_step(StepBegun(SOURCE, None))
     with task.told.step(SOURCE):
         for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
             task.committed(committed.record.batch)

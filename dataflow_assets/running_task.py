@@ -14,6 +14,7 @@ from dataflow_assets.errors import ConfigError, Paused, PipelineBusy, SourceErro
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.plugins.told import ToldPlugins
+from dataflow_assets.progress import say
 from dataflow_assets.task_state import Batches, TaskState, TaskStore, now, resume_argument, this_user
 
 _LOOK_EVERY_S = 0.5
@@ -26,8 +27,8 @@ _running_guard = threading.Lock()
 class RunningTask:
     """One run of a pipeline: how far it came, and the flag that stops it.
 
-    Its thread looks for a pause twice a second, raises `stop` for it, and writes at most once
-    a second how far the run came. `told` are the plugins of the run.
+    Its thread looks for a pause twice a second, raises `stop` for it, says that a signal came, and
+    writes at most once a second how far the run came. `told` are the plugins of the run.
     """
 
     def __init__(
@@ -75,7 +76,11 @@ class RunningTask:
 
     def _watch(self) -> None:
         written, at = self._state, time.monotonic()
+        is_said = False
         while not self._ended.wait(_LOOK_EVERY_S):
+            if self.stop.signal is not None and not is_said:
+                say(f"{self.stop.reason}: stopping after what is in hand; a second one ends it at once")
+                is_said = True
             with contextlib.suppress(SQLAlchemyError):  # a database that is busy is asked again
                 self.stop.paused = self.stop.paused or self.store.pause()
                 state = self._state

@@ -36,6 +36,7 @@ from dataflow_assets.io.batch_stream import (
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.step_folder import NO_NOTES, Notes, StepFolder
 from dataflow_assets.operators.llm.operator import LLMOperator
+from dataflow_assets.operators.llm.outcome import RowDone
 from dataflow_assets.operators.operator import (
     DatasetOperator,
     Operator,
@@ -44,6 +45,7 @@ from dataflow_assets.operators.operator import (
     RowOperator,
 )
 from dataflow_assets.profiles.profiler import Profiler
+from dataflow_assets.progress import RowAnswered, tell_row
 from dataflow_assets.serving.asking import Asking
 from dataflow_assets.step_input import InputRows, StepInput, committed_record
 
@@ -177,7 +179,7 @@ class StepWork:
         """What runs the operator, in processes once they pay; without `reuse` models are asked anew."""
         if self.asking is not None:
             asking = replace(self.asking, use_ledger=reuse)
-            return CallEngine(asking.client, asking.rows_in_hand)
+            return CallEngine(asking.client, asking.rows_in_hand, self._tell_row)
         if self.replicas is not None:
             assert isinstance(self.operator, RowOperator)
             host = RayHost(self.name, self.operator, self.replicas, self.ray)
@@ -185,6 +187,9 @@ class StepWork:
         if self.threads == 1 or not self.holds_gil:
             return InlineEngine()
         return WhereItPays(ProcessEngine(self.pools.of(self.threads), self.chunk_rows), payoff)
+
+    def _tell_row(self, row: RowDone) -> None:
+        tell_row(RowAnswered(self.name, isinstance(row.done, Exception), row.usage))
 
     def payoff(self, batches: int) -> Payoff:
         """Whether processes pay for so many batches: where a person gave `workers` they do."""

@@ -1,11 +1,14 @@
 """How the command prints: tables and lines in which the data's control characters are visible."""
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +18,8 @@ from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 
 _PLAIN_WIDTH = 140
+_NARROW = 80
+_ANY_WIDTH = 10_000
 
 
 def console() -> Console:
@@ -22,10 +27,35 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=True)
 
 
-def print_line(text: str) -> None:
-    """One line on standard output, control characters of the data shown as escapes."""
-    click.echo(visible(text))
-    sys.stdout.flush()
+def kept_stream(stream: TextIO) -> TextIO:
+    """The stream as it is now: Dagster puts files in the place of standard output and error in each step."""
+    stream.flush()
+    try:
+        own = os.dup(stream.fileno())
+    except (OSError, ValueError):  # no real file, as in a test
+        return stream
+    return os.fdopen(own, "w", encoding=stream.encoding, errors=stream.errors, buffering=1)
+
+
+class KeptConsole(Console):
+    """A console on a kept stream: its size is that of the stream's own terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(file=stream, highlight=False)
+
+    @property
+    def size(self) -> ConsoleDimensions:  # pyright: ignore[reportIncompatibleMethodOverride]  nobody sets it
+        """Columns and lines, as they are now."""
+        try:
+            return ConsoleDimensions(*os.get_terminal_size(self.file.fileno()))
+        except (OSError, ValueError):
+            return super().size
+
+
+def print_line(text: str, stream: TextIO | None = None) -> None:
+    """One line on standard output or the stream, control characters of the data shown as escapes."""
+    click.echo(visible(text), file=stream)
+    (stream or sys.stdout).flush()
 
 
 def print_error(text: str) -> None:
@@ -36,12 +66,31 @@ def print_error(text: str) -> None:
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[str] = ()) -> None:
     """A table; the columns named in `right` are aligned right."""
+    out = console()
+    out.print(shown_table(headers, rows, right, out))
+
+
+def shown_table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[str], out: Console
+) -> RenderableType:
+    """The table for a console; where that is narrow and has no room, a block of lines for each row."""
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in headers:
         table.add_column(header, justify="right" if header in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(visible(str(cell))) for cell in row))
-    console().print(table)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    wide = out.options.update(width=_ANY_WIDTH)
+    if out.width >= _NARROW or Measurement.get(out, wide, table).maximum <= out.width:
+        return table
+    return Group(*(Text(line) for row in cells for line in _block(headers, row)))
+
+
+def _block(headers: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    """The first two cells of a row as a title, the others below it."""
+    yield " ".join(row[:2])
+    for header, cell in zip(headers[2:], row[2:], strict=True):
+        yield f"  {header}: {cell}"
 
 
 def pipeline_option(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,133 +2,153 @@
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console, RenderableType
 
 from dataflow_assets.checks import CheckResult
-from dataflow_assets.cli.console import console, print_line, print_table, shown_counts, shown_path
+from dataflow_assets.cli.bars import Bars, shown_seconds
+from dataflow_assets.cli.console import (
+    KeptConsole,
+    console,
+    kept_stream,
+    print_line,
+    shown_counts,
+    shown_path,
+    shown_table,
+)
+from dataflow_assets.cli.tally import Tally
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
-from dataflow_assets.progress import BatchDone, listening
+from dataflow_assets.progress import BatchDone, RowAnswered, StepBegun, listening, listening_closely
 from dataflow_assets.status import PipelineStatus
 
 _LINE_EVERY_S = 5.0
 
 
-@dataclass
-class _Tally:
-    """What one asset did so far in this run, from the end of the one before to its own last batch."""
-
-    total: int
-    started: float
-    last: float
-    batches: int = 0
-    made: int = 0
-    rows: int = 0
-    shown: float = field(default_factory=time.monotonic)
-
-    @property
-    def elapsed_s(self) -> float:
-        return self.last - self.started
-
-    @property
-    def rows_per_s(self) -> float:
-        return self.rows / self.elapsed_s if self.elapsed_s > 0 else 0.0
-
-
 class RunDisplay:
-    """Per step: batches, rows, rows a second and the time left; plain lines where no person looks."""
+    """Per step: batches, rows, rows a second, drops, failures, calls and the time left.
+
+    Bars on a terminal; plain lines where no person looks. May be told in any thread.
+    """
 
     def __init__(self, work: PipelineWork) -> None:
         self._work = work
-        self._tallies: dict[str, _Tally] = {}
-        self._tasks: dict[str, TaskID] = {}
-        self._bars = _bars() if sys.stdout.isatty() else None
-        self._last = time.monotonic()
+        self._tallies: dict[str, Tally] = {}
+        self._lock = threading.RLock()
+        looked_at = _a_person_looks()
+        self._out, self._err = kept_stream(sys.stdout), kept_stream(sys.stderr)
+        self._bars = Bars(self._tallies, self._lock, KeptConsole(self._out)) if looked_at else None
         self.quiet = False
+
+    def on_step(self, begun: StepBegun) -> None:
+        """Shows a step from its start on: its first batch may take long."""
+        with self._lock:
+            now = time.monotonic()
+            tally = Tally(begun.asset, now, now, begun.batches or self._batches_of(begun.asset), shown=now)
+            tally.rows_wanted = self._rows_wanted(begun.asset)
+            self._all_are_over()
+            self._tallies.pop(begun.asset, None)
+            self._tallies[begun.asset] = tally
+        if self._bars is not None:
+            self._bars.start()
+
+    def on_row(self, row: RowAnswered) -> None:
+        """Counts a row whose batch is still in hand."""
+        with self._lock:
+            tally = self._tallies.get(row.asset)
+            if tally is not None:
+                tally.add_row(row)
+                self._print_now_and_then(tally)
 
     def on_batch(self, done: BatchDone) -> None:
         """Counts a batch and shows where its step stands."""
-        tally = self._tallies.get(done.asset)
-        if tally is None:
-            tally = self._tallies[done.asset] = _Tally(self._total(done.asset), self._last, self._last)
-        tally.last = self._last = time.monotonic()
-        tally.batches += 1
-        if not done.reused:
-            tally.made += 1
-            tally.rows += done.record.rows_in
-        if self._bars is not None:
-            self._show_bar(self._bars, done.asset, tally)
-        elif time.monotonic() - tally.shown >= _LINE_EVERY_S:
-            tally.shown = time.monotonic()
-            print_line(f"  {_line(done.asset, tally)}")
+        with self._lock:
+            tally = self._tallies[done.asset]
+            tally.add(done)
+            self._print_now_and_then(tally)
 
-    def _total(self, asset: str) -> int:
+    def _all_are_over(self) -> None:
+        for tally in self._tallies.values():
+            tally.is_over = True
+
+    def _batches_of(self, asset: str) -> int:
         manifest = None if asset == SOURCE else self._work.manifest()
         return len(manifest.batches) if manifest else 0
 
-    def _show_bar(self, bars: Progress, asset: str, tally: _Tally) -> None:
-        if asset not in self._tasks:
-            self._tasks[asset] = bars.add_task(asset, total=tally.total or None, rows="", speed="")
-            bars.start()
-        bars.update(
-            self._tasks[asset],
-            completed=min(tally.batches, tally.total) if tally.total else tally.batches,
-            rows=f"{tally.rows:,} rows",
-            speed=f"{tally.rows_per_s:,.0f} rows/s",
-        )
+    def _rows_wanted(self, asset: str) -> int | None:
+        """The rows that will come into a step that asks a model; its batches take too long to count them."""
+        names = [step.name for step in self._work.pipeline.steps]
+        if asset not in names or self._work.pipeline.serving(asset) is None:
+            return None
+        folder = self._work.folder_of(self._work.pipeline.parents(asset)[0])
+        records = map(folder.record, self._work.known_manifest().batches)
+        return sum(record.rows_out for record in records if record is not None)
+
+    def _print_now_and_then(self, tally: Tally) -> None:
+        if self._bars is None and time.monotonic() - tally.shown >= _LINE_EVERY_S:
+            tally.shown = time.monotonic()
+            print_line(f"  {tally_line(tally)}", self._out)
+
+    def on_words(self, text: str) -> None:
+        """Says a line of the run: above the bars, where there are some."""
+        if self._bars is None:
+            print_line(text, self._err)
+        else:
+            self._bars.say(text)
+
+    def end_bars(self) -> None:
+        """Leaves the last state of the bars, where there are some."""
+        if self._bars is not None:
+            self._bars.close()
 
     def finish(self) -> None:
         """Leaves the last state of the bars, or a line for each asset that did something."""
-        if self._bars is not None:
-            self._bars.stop()
-        elif not self.quiet:
-            for asset, tally in self._tallies.items():
-                print_line(f"  {_line(asset, tally)}")
-            if not self._tallies:
-                print_line("  nothing to do: every batch is up to date")
+        self._all_are_over()
+        self.end_bars()
+        if self._bars is None and not self.quiet:
+            for tally in self._tallies.values():
+                print_line(f"  {tally_line(tally)}")
+        if not self._tallies and not self.quiet:
+            print_line("  nothing to do: every batch is up to date")
 
 
-def _line(asset: str, tally: _Tally) -> str:
-    of = f"/{tally.total}" if tally.total else ""
-    left = ""
-    if tally.total > tally.batches and tally.made:
-        seconds = tally.elapsed_s / tally.batches * (tally.total - tally.batches)
-        left = f", {seconds:.0f} s left"
+def _a_person_looks() -> bool:
+    return sys.stdout.isatty() and not console().is_dumb_terminal
+
+
+def tally_line(tally: Tally) -> str:
+    """`lower: 3/6 batches, 30 rows, 1,500 rows/s, 2 rejected, 1 failed, 0:04 left`."""
+    of = f"/{tally.batches_wanted}" if tally.batches_wanted else ""
     reused = f" ({tally.batches - tally.made} as they were)" if tally.batches > tally.made else ""
-    speed = f"{tally.rows:,} rows, {tally.rows_per_s:,.0f} rows/s"
-    return f"{asset}: {tally.batches}{of} batches{reused}, {speed}{left}"
-
-
-def _bars() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("batches"),
-        TextColumn("{task.fields[rows]}"),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
-        console=console(),
-    )
+    parts = [
+        f"{tally.name}: {tally.batches}{of} batches{reused}",
+        f"{tally.rows:,} rows",
+        f"{tally.rows_per_s:,.0f} rows/s",
+    ]
+    parts += [f"{tally.rejected:,} rejected"] if tally.rejected else []
+    parts += [f"{tally.failed:,} failed"] if tally.failed else []
+    if tally.asks_a_model:
+        parts += [f"{tally.tokens:,.0f} tokens", f"cost {tally.cost:,.4f}"]
+    left = shown_seconds(tally.seconds_left)
+    return ", ".join([*parts, *([f"{left} left"] if left else [])])
 
 
 @contextlib.contextmanager
 def run_display(work: PipelineWork) -> Iterator[RunDisplay]:
-    """Shows the batches that are committed meanwhile."""
+    """Shows what is done meanwhile; the bars end with it, however it ends."""
     display = RunDisplay(work)
-    with listening(display.on_batch):
-        yield display
+    try:
+        with (
+            listening(display.on_batch),
+            listening_closely(display.on_step, display.on_row, display.on_words),
+        ):
+            yield display
+    except BaseException:
+        display.end_bars()
+        raise
     display.finish()
 
 
@@ -150,12 +170,20 @@ def shown_check(check: CheckResult) -> str:
 
 def print_status(status: PipelineStatus, folder: Path) -> None:
     """The table of a pipeline's steps, and what steps that are no more left in its folder."""
+    out = console()
+    for part in status_parts(status, folder, out):
+        if isinstance(part, str):
+            print_line(part)
+        else:
+            out.print(part)
+
+
+def status_parts(status: PipelineStatus, folder: Path, out: Console) -> Iterator[str | RenderableType]:
+    """The same in parts, for a console of its width; texts are lines."""
     rejected = f", {shown_counts(status.source_rejected)} lines rejected" if status.source_rejected else ""
-    print_line(f"{status.pipeline}: {status.state}, {status.rows_read:,} rows read{rejected}")
+    yield f"{status.pipeline}: {status.state}, {status.rows_read:,} rows read{rejected}"
     if status.why:
-        print_line(
-            f"{status.paused.who} since {status.paused.when}: {status.why}" if status.paused else status.why
-        )
+        yield f"{status.paused.who} since {status.paused.when}: {status.why}" if status.paused else status.why
     rows = [
         (
             step.step,
@@ -170,14 +198,14 @@ def print_status(status: PipelineStatus, folder: Path) -> None:
         for step in status.steps
     ]
     headers = ("step", "name", "type", "batches", "rows in", "rows out", "rejected", "failed")
-    print_table(headers, rows, right=("step", "batches", "rows in", "rows out", "failed"))
+    yield shown_table(headers, rows, ("step", "batches", "rows in", "rows out", "failed"), out)
     for step in status.steps:
         if step.usage:
-            print_line(f"{step.name}: {shown_usage(step.usage)}")
+            yield f"{step.name}: {shown_usage(step.usage)}"
         for check in step.checks:
-            print_line(f"{step.name}: {shown_check(check)}")
+            yield f"{step.name}: {shown_check(check)}"
     if status.leftover_steps:
-        print_line(
+        yield (
             f"left in {shown_path(folder)} by steps that are no more: {', '.join(status.leftover_steps)}; "
             "nothing reads them, they can be deleted"
         )

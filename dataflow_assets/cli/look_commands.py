@@ -8,9 +8,11 @@ import orjson
 import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, rows_of
-from dataflow_assets.cli.console import pipeline_option, print_line, print_table, work_of
+from dataflow_assets.cli.console import pipeline_option, print_line, print_table, shown_counts, work_of
 from dataflow_assets.cli.display import print_status
+from dataflow_assets.cli.watch import watch_batches, watch_status
 from dataflow_assets.errors import ConfigError, DataflowError, MissingBatch
+from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline.catalog import catalog
@@ -30,9 +32,13 @@ def print_json(value: object) -> None:
 @click.command()
 @pipeline_option
 @as_json
-def status(pipeline: str, root: str | None, as_json: bool) -> None:
+@click.option("--watch", is_flag=True, help="Show it again and again until the run ends, or Ctrl-C.")
+def status(pipeline: str, root: str | None, as_json: bool, watch: bool) -> None:
     """Where a pipeline stands: rows and batches of each step, and what is out of date."""
     work = work_of(pipeline, root)
+    if watch:
+        watch_status(work, as_json)
+        return
     found = status_of(work)
     if as_json:
         print_json(found.as_json())
@@ -79,22 +85,49 @@ def list_pipelines() -> None:
 @click.option(
     "--diff", is_flag=True, help="Only rows that the step changed, rejected or failed, before and after."
 )
-def sample(pipeline: str, root: str | None, step: str, rows: int, diff: bool) -> None:
+@click.option(
+    "--watch", is_flag=True, help="Show rows of each batch as it is committed, until the run ends, or Ctrl-C."
+)
+def sample(pipeline: str, root: str | None, step: str, rows: int, diff: bool, watch: bool) -> None:
     """Rows of a step as it left them, with what they were before."""
     work = work_of(pipeline, root)
     if step != SOURCE:
         work.pipeline.step(step)
+    nothing = f"step {step!r} has no such rows yet; `dataflow-assets run {pipeline}` makes them"
+    if watch:
+        watch_batches(work, step, lambda record: _print_batch(work, step, record, rows, diff), nothing)
+        return
     shown = 0
     for key in work.known_manifest().batches:
-        for lines in _shown_rows(work, step, key, diff):
-            for line in lines:
-                print_line(line)
-            print_line("")
-            shown += 1
-            if shown == rows:
-                return
+        shown += _print_rows(work, step, key, rows - shown, diff)
+        if shown == rows:
+            return
     if not shown:
-        print_line(f"step {step!r} has no such rows yet; `dataflow-assets run {pipeline}` makes them")
+        print_line(nothing)
+
+
+def _print_batch(work: PipelineWork, step: str, record: CommitRecord, rows: int, diff: bool) -> None:
+    """A line on the batch, then its first rows."""
+    rejected, failed = shown_counts(record.rejected), shown_counts(record.failed)
+    print_line(
+        f"{record.batch}: {record.rows_in:,} rows in, {record.rows_out:,} out, rejected {rejected}, "
+        f"failed {failed}"
+    )
+    print_line("")
+    _print_rows(work, step, record.batch, rows, diff)
+
+
+def _print_rows(work: PipelineWork, step: str, key: str, most: int, diff: bool) -> int:
+    """The first rows of a batch; gives how many they are."""
+    shown = 0
+    for lines in _shown_rows(work, step, key, diff):
+        for line in lines:
+            print_line(line)
+        print_line("")
+        shown += 1
+        if shown == most:
+            break
+    return shown
 
 
 def _shown_rows(work: PipelineWork, step: str, key: str, diff: bool) -> Iterable[list[str]]:

@@ -40,12 +40,19 @@ class CallEngine:
 
     `client` is made in the loop when the first batch comes. `rows_in_hand` rows are worked on at a
     time; how many of them have a call in flight is the client's matter. When a stop comes, no
-    further call is sent, those in flight are finished and kept, and `run` raises Stopped. Thread-safe.
+    further call is sent, those in flight are finished and kept, and `run` raises Stopped. `tell` is told
+    of each row in the loop's thread. Thread-safe.
     """
 
-    def __init__(self, client: "Callable[[], Awaitable[Client]]", rows_in_hand: int) -> None:
+    def __init__(
+        self,
+        client: "Callable[[], Awaitable[Client]]",
+        rows_in_hand: int,
+        tell: Callable[[RowDone], None] = lambda row: None,
+    ) -> None:
         self._make_client = client
         self._rows_in_hand = rows_in_hand
+        self._tell = tell
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -164,7 +171,9 @@ class CallEngine:
             done = error
         if self._ended is not None:
             raise self._ended
-        return RowDone(done, usage)
+        became = RowDone(done, usage)
+        self._tell(became)
+        return became
 
     async def _ask(self, usage: Usage, call: Call, check: Callable[[Answer], Checked]) -> Checked:
         try:

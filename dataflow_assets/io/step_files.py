@@ -34,7 +34,7 @@ from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.plugins.dagster_runs import end_run, told_in_run
 from dataflow_assets.profiles import step_summary
-from dataflow_assets.progress import BatchDone, tell
+from dataflow_assets.progress import BatchDone, StepBegun, tell, tell_step
 from dataflow_assets.running_task import RunningTask, running_task
 from dataflow_assets.task_state import TaskStore
 
@@ -336,6 +336,7 @@ def _task(context: dg.OutputContext, output: StepOutput) -> Iterator[RunningTask
         task.told.step(asset, batches, run.run_id),
     ):
         task.begin_step(asset, span and (span.start, span.end), run.run_id)
+        tell_step(StepBegun(asset, batches))
         yield task
 
 

@@ -15,7 +15,7 @@ from dataflow_assets.plugins.events import (
     StepEnded,
     StepStarted,
 )
-from dataflow_assets.plugins.told import say_to_stderr
+from dataflow_assets.progress import say
 
 _WRITE_EVERY_S = 1.0
 _HERE = "127.0.0.1"
@@ -85,13 +85,13 @@ class MetricsPlugin:
         try:
             self._server = start_http_server(port, addr=host, registry=self._metrics.registry)
         except OSError as error:
-            say_to_stderr(
+            say(
                 f"metrics cannot be served at {host}:{port}: {error.strerror or error}; the run goes on "
                 "without; give another port, 0 for any that is free"
             )
             return
         if port == 0:
-            say_to_stderr(f"metrics are served at http://{host}:{self._server[0].server_port}/metrics")
+            say(f"metrics are served at http://{host}:{self._server[0].server_port}/metrics")
 
     def _write(self) -> None:
         if self._file is None:

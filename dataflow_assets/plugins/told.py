@@ -1,7 +1,6 @@
 """The plugins of one run, told in turn of what it does; one that raises is off for the rest of the run."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,15 +29,11 @@ from dataflow_assets.plugins.events import (
     StepStarted,
 )
 from dataflow_assets.plugins.known import make_plugins
+from dataflow_assets.progress import say
 from dataflow_assets.task_state import State
 
 Say = Callable[[str], None]
 _RUN_OUTCOMES: Mapping[State, RunOutcome] = {"done": "done", "paused": "paused", "failed": "failed"}
-
-
-def say_to_stderr(text: str) -> None:
-    """One line on standard error; the bars of a run, where there are some, stay below it."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  the command has no other place for it
 
 
 @dataclass
@@ -81,9 +76,7 @@ class ToldPlugins:
     tasks after the one that ends: whoever opened it calls `end`.
     """
 
-    def __init__(
-        self, work: PipelineWork | None, say: Say = say_to_stderr, run_id: str | None = None
-    ) -> None:
+    def __init__(self, work: PipelineWork | None, say: Say = say, run_id: str | None = None) -> None:
         """Makes the plugins. Raises ConfigError."""
         self._work, self._say = work, say
         self._has_more_tasks = run_id is not None
