@@ -1,6 +1,5 @@
 """Which plugins a run has: those of other packages, of the environment, of the pipeline."""
 
-import importlib
 import inspect
 import os
 from collections.abc import Callable, Mapping
@@ -8,6 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.registry import import_object
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.problems import listed, near_names, shown
 
@@ -27,7 +27,8 @@ Settings = Mapping[str, object]
 def wanted_plugins(pipeline: Pipeline) -> dict[str, Settings]:
     """The names of the plugins of a run, with the settings of each. Raises ConfigError for an unknown name.
 
-    Those of other packages are on once they are installed. The pipeline's `plugins` comes last:
+    Those of other packages are on once they are installed; `package.module:Class` is one of your own. The
+    pipeline's `plugins` comes last:
     settings go over those of the environment, `false` switches a plugin off.
     """
     points = _entry_points()
@@ -40,7 +41,7 @@ def wanted_plugins(pipeline: Pipeline) -> dict[str, Settings]:
             wanted[name] = {**wanted.get(name, {}), **(settings if isinstance(settings, Mapping) else {})}
     known = sorted({*points, *_OF_THE_PACKAGE})
     for name in wanted:
-        if name not in known:
+        if name not in known and ":" not in name:
             raise ConfigError(
                 f"pipeline {pipeline.name!r}: there is no plugin {shown(name)} (there are: {listed(known)})"
                 f"{near_names(name, known)}; install the package that brings it, or take its name out of "
@@ -59,7 +60,7 @@ def make_plugins(pipeline: Pipeline, say: Callable[[str], None]) -> dict[str, ob
     for name, settings in wanted_plugins(pipeline).items():
         try:
             plugin_class = _loaded(name)
-        except Exception as error:  # noqa: BLE001  another package's code
+        except Exception as error:  # noqa: BLE001  another's code
             say(f"plugin {name!r} cannot be imported and is off: {type(error).__name__}: {error}")
             continue
         _check_settings(pipeline, name, plugin_class, settings)
@@ -67,7 +68,7 @@ def make_plugins(pipeline: Pipeline, say: Callable[[str], None]) -> dict[str, ob
             made[name] = plugin_class(**settings)
         except ConfigError as error:
             raise ConfigError(f"pipeline {pipeline.name!r}: plugin {name!r}: {error}") from error
-        except Exception as error:  # noqa: BLE001  another package's code
+        except Exception as error:  # noqa: BLE001  another's code
             say(f"plugin {name!r} cannot be made and is off: {type(error).__name__}: {error}")
     return made
 
@@ -90,10 +91,11 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def _loaded(name: str) -> Callable[..., object]:
-    if name not in _OF_THE_PACKAGE:
-        return _entry_points()[name].load()
-    module, _, attribute = _OF_THE_PACKAGE[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    points = {} if name in _OF_THE_PACKAGE else _entry_points()
+    found = points[name].load() if name in points else import_object(_OF_THE_PACKAGE.get(name, name))
+    if not isinstance(found, type):
+        raise TypeError(f"it is a {type(found).__name__}, expected a class")
+    return found
 
 
 def _from_environment() -> dict[str, Settings]:

@@ -145,6 +145,17 @@ def test_the_pipeline_gives_settings_and_switches_off(project: Path, tmp_path: P
     assert (project / "other.jsonl").is_file()
 
 
+def test_a_plugin_beside_the_pipeline_needs_no_package(project: Path) -> None:
+    (project / "notes.py").write_text(
+        "class Notes:\n    def on_pipeline_end(self, ended):\n        print('it is', ended.outcome)\n"
+    )
+    file = project / "four.yaml"
+    file.write_text(file.read_text() + 'plugins: {"notes:Notes": {}, "notes:Nobody": {}}\n')
+    done = finish(start(project, "run", "four.yaml"))
+    assert done.code == 5 and "it is done" in done.out
+    assert "plugin 'notes:Nobody' cannot be imported and is off" in done.err
+
+
 @pytest.mark.parametrize(
     ("plugins", "message"),
     [
@@ -164,9 +175,12 @@ def test_a_mistake_in_the_settings_is_told_before_anything_is_run(
     assert not (recorded / "data/four/manifest.json").exists()
 
 
-def materialize(project: Path, site: Path, assets: str, *arguments: str) -> subprocess.CompletedProcess:
+def materialize(
+    project: Path, site: Path, assets: str, *arguments: str, **more: str
+) -> subprocess.CompletedProcess:
+    """`dagster asset materialize` with these plugins."""
     command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "dataflow_assets.definitions"]
-    values = {"DATAFLOW_PIPELINES": str(project), "DAGSTER_HOME": str(project / ".dagster_home")}
+    values = {"DATAFLOW_PIPELINES": str(project), "DAGSTER_HOME": str(project / ".dagster_home"), **more}
     return subprocess.run(
         [*command, "--select", assets, *arguments],
         cwd=project,
