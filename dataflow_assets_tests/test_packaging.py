@@ -19,6 +19,9 @@ MODULES = {
     "json_repair": "json-repair",
     "backports": "backports-zstd",
     "ahocorasick": "pyahocorasick",
+    "mlflow": "mlflow-skinny",
+    "opentelemetry": "opentelemetry-sdk",
+    "prometheus_client": "prometheus-client",
     "presidio_analyzer": "presidio-analyzer",
 }
 
