@@ -21,6 +21,7 @@ LOCK_FILE = ".lock"
 _LOOKERS_S = 0.5
 _held: dict[str, IO[str]] = {}
 _held_guard = threading.Lock()
+_over: set[str] = set()
 
 
 @contextlib.contextmanager
@@ -94,11 +95,22 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
+@contextlib.contextmanager
+def run_is_over(folder: Path) -> Iterator[None]:
+    """Whoever looks within, in this process, does not take the run that just ended for one that goes on."""
+    path = str(folder.resolve() / LOCK_FILE)
+    _over.add(path)
+    try:
+        yield
+    finally:
+        _over.discard(path)
+
+
 def is_locked(folder: Path) -> bool:
-    """Whether a process, this one or another, holds the pipeline's folder now."""
+    """Whether a process, this one or another, holds the pipeline's folder now; see `run_is_over`."""
     path = folder / LOCK_FILE
-    if str(folder.resolve() / LOCK_FILE) in _held:
-        return True
+    if (own := str(folder.resolve() / LOCK_FILE)) in _held:
+        return own not in _over
     try:
         with open(path, encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

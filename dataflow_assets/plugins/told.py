@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import uuid4
 
+from dataflow_assets.control import run_is_over
 from dataflow_assets.errors import Paused, Stopped
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.preview import visible
@@ -150,7 +151,9 @@ class ToldPlugins:
         worst: list[RunOutcome] = [each for each in ("failed", "paused") if each in self._outcomes]
         outcome = worst[0] if worst else self._last
         seconds = time.monotonic() - self._began
-        self._tell("on_pipeline_end", PipelineEnded(self._pipeline, self._run_id, outcome, seconds))
+        assert self._work is not None
+        with run_is_over(self._work.layout.folder):
+            self._tell("on_pipeline_end", PipelineEnded(self._pipeline, self._run_id, outcome, seconds))
         self._plugins.clear()
 
     def _batch(self, record: CommitRecord, reused: bool, numbers: "_Numbers") -> None:

@@ -145,6 +145,19 @@ def test_the_pipeline_gives_settings_and_switches_off(project: Path, tmp_path: P
     assert (project / "other.jsonl").is_file()
 
 
+def test_at_the_end_of_a_run_its_status_is_no_more_running(project: Path) -> None:
+    (project / "looks.py").write_text(
+        "from dataflow_assets.status import status_of\n\n\nclass Looks:\n"
+        "    def on_pipeline_start(self, started):\n        self.work = started.work\n\n"
+        "    def on_step_start(self, started):\n        print('then', status_of(self.work).state)\n\n"
+        "    def on_pipeline_end(self, ended):\n        print('now', status_of(self.work).state)\n"
+    )
+    file = project / "four.yaml"
+    file.write_text(file.read_text() + 'plugins: {"looks:Looks": {}}\n')
+    out = finish(start(project, "run", "four.yaml")).out
+    assert "then running" in out and "now done" in out
+
+
 def test_a_plugin_beside_the_pipeline_needs_no_package(project: Path) -> None:
     (project / "notes.py").write_text(
         "class Notes:\n    def on_pipeline_end(self, ended):\n        print('it is', ended.outcome)\n"

@@ -1,5 +1,6 @@
 """A real MLflow: its file store in each run of the tests, a server process where one is installed."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -89,6 +90,8 @@ def check_run(uri: str, run: Run) -> None:
     client = MlflowClient(uri)
     profiles = sorted(file.path for file in client.list_artifacts(run.info.run_id, "profiles"))
     assert profiles == [f"profiles/{step}.json" for step in sorted(STEPS)]
+    if importlib.util.find_spec("dataflow_assets.report") is not None:
+        assert "report.html" in [file.path for file in client.list_artifacts(run.info.run_id)]
 
 
 STEPS = ("source", "lower", "sized", "long_enough", "unique")
