@@ -99,6 +99,12 @@ class RunDisplay:
         else:
             self._bars.say(text)
 
+    def close(self) -> None:
+        """Closes its own copies of standard output and error."""
+        for kept, stream in ((self._out, sys.stdout), (self._err, sys.stderr)):
+            if kept is not stream:
+                kept.close()
+
     def end_bars(self) -> None:
         """Leaves the last state of the bars, where there are some."""
         if self._bars is not None:
@@ -146,10 +152,12 @@ def run_display(work: PipelineWork) -> Iterator[RunDisplay]:
             listening_closely(display.on_step, display.on_row, display.on_words),
         ):
             yield display
+        display.finish()
     except BaseException:
         display.end_bars()
         raise
-    display.finish()
+    finally:
+        display.close()
 
 
 def shown_usage(usage: Mapping[str, float]) -> str:
