@@ -38,6 +38,7 @@ TEXT_MEASURES = {
     "repetition": "share of runs of three words that were in the text before",
     "unfinished": "1 where the text ends without a mark that ends a sentence",
 }
+TEXT_LABELS = {"language": "ISO 639-1 code of the text's beginning, `other` for one that is not known"}
 
 
 def text_measures(texts: Sequence[str], tokenize: Tokenize | None = None) -> dict[str, np.ndarray]:
@@ -116,15 +117,14 @@ def near_hashes(texts: pl.Series, rate: float) -> np.ndarray:
 
 def piece_hashes(text: str) -> list[int]:
     """Hashes of the text's first sentences and lines, each once: what many texts share is boilerplate."""
-    pieces = (piece.strip().lower() for piece in _PIECES.split(text[:_FIRST_CHARS]))
-    long = {
-        piece
+    return sorted(pieces_by_hash(text))[:_MOST_PIECES]
+
+
+def pieces_by_hash(text: str) -> dict[int, str]:
+    """The sentences and lines that say enough to be boilerplate, in lower case."""
+    pieces = {piece.strip().lower() for piece in _PIECES.split(text[:_FIRST_CHARS])}
+    return {
+        xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")): piece
         for piece in pieces
-        if len(piece) >= _MIN_PIECE_CHARS or (han_share(piece) > 0.5 and len(piece) >= 6)
+        if len(piece) >= _MIN_PIECE_CHARS or (len(piece) >= _MIN_PIECE_CHARS // 2 and han_share(piece) > 0.5)
     }
-    hashes = sorted(xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")) for piece in long)
-    return hashes[:_MOST_PIECES]
-
-
-def _says_much(piece: str) -> bool:
-    return len(piece) >= _MIN_PIECE_CHARS // 2 and han_share(piece) > 0.5

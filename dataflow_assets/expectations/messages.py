@@ -1,0 +1,89 @@
+"""What is said of a rule: expected, actual, share, the size of the sample, and rows that show it."""
+
+import math
+from collections.abc import Sequence
+
+from dataflow_assets.expectations.examples import ExampleRow
+from dataflow_assets.expectations.findings import Finding
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
+from dataflow_assets.expectations.targets import Target
+from dataflow_assets.pipeline.problems import printable
+
+_OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "other than"}
+
+
+def message_of(
+    rule: Rule,
+    name: str | None,
+    target: Target | None,
+    found: Finding,
+    examples: Sequence[ExampleRow],
+    stopped_after: tuple[int, int] | None = None,
+) -> str:
+    """`Turn lengths: expected tokens.p95 <= 30, found 57: 38% of 1,000 rows > 30; e.g. b00003 r7 (91) “…”`."""
+    begin = f"{printable(name)}: " if name else ""
+    shown = "nothing to measure" if found.value is None else f"found {number_text(found.value)}"
+    parts = [f"{begin}expected {printable(str(rule))}, {shown}{_detail(rule, target, found)}"]
+    if stopped_after is not None:
+        done, total = stopped_after
+        parts.append(f"stopped early after {done:,} of {total:,} batches")
+    if examples:
+        parts.append(f"e.g. {', '.join(map(str, examples))}")
+    return "; ".join(parts)
+
+
+def number_text(number: float) -> str:
+    """Up to four figures; whole numbers in full."""
+    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e12 else f"{number:.4g}"
+
+
+def percent(share: float) -> str:
+    """`38%`, `0.5%`."""
+    return f"{100 * share:.3g}%"
+
+
+def _detail(rule: Rule, target: Target | None, found: Finding) -> str:
+    if found.value is None:
+        return ""
+    if found.distance is not None:
+        return _of_distance(rule, target, found)
+    of = f"{found.rows:,} {'sampled ' if found.sampled else ''}{_unit(rule)}"
+    if isinstance(rule.value, StatOf):
+        if found.cases is not None:
+            opposite = f"{_OPPOSITE[rule.op]} {number_text(rule.limit)}"
+            return f"{_margin(found)}: {percent(found.cases / found.rows)} of {of} are {opposite}"
+        return f" in {of}{_margin(found)}"
+    if found.cases is not None:
+        return f": {found.cases:,} of {of}{_margin(found)}"
+    return f" in {of}{_margin(found)}" if isinstance(rule.value, OfColumn) and found.sampled else ""
+
+
+def _unit(rule: Rule) -> str:
+    value = rule.value
+    if isinstance(value, Count):
+        return "rows that came in"
+    if isinstance(value, OfColumn) and value.what in ("duplicates", "near_duplicates", "distinct"):
+        return "values"
+    return "rows" if isinstance(value, Conflicts | ShareOf | StatOf | OfColumn) else "values"
+
+
+def _margin(found: Finding) -> str:
+    """How far the value of all rows may be from that of the sample, at 99.9%."""
+    if not found.sampled:
+        return ""
+    if math.isinf(found.low) and math.isinf(found.high):
+        return ""
+    low = number_text(found.low) if math.isfinite(found.low) else "…"
+    high = number_text(found.high) if math.isfinite(found.high) else "…"
+    return f" (of all rows {low} to {high} at 99.9%)"
+
+
+def _of_distance(rule: Rule, target: Target | None, found: Finding) -> str:
+    assert isinstance(rule.value, Drift) and found.distance is not None
+    distance = found.distance
+    grown = f", {printable(distance.grown)!r} grew most" if isinstance(distance.grown, str) else ""
+    sampled = "sampled " if found.sampled else ""
+    return (
+        f" between {distance.seen:,} {sampled}values and {distance.seen_before:,} of the reference{grown} "
+        f"(by chance up to {number_text(distance.by_chance)} at 99.9%)"
+    )
