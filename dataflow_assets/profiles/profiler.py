@@ -21,7 +21,7 @@ from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
 from dataflow_assets.profiles.stored import read_profile, write_profile
 
 _log = logging.getLogger(__name__)
-_MEASURES_VERSION = 1
+_MEASURES_VERSION = 2
 
 
 @dataclass(frozen=True)
