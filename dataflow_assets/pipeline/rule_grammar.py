@@ -35,8 +35,8 @@ _FUNCTIONS = (*_OF_COLUMN, *_OF_TEXT, "share", "rejected", "label_conflicts", "p
 _SHARES_OF_ROWS = ("kept", "failed", "rejected")
 _MOST_CHARS = 1000
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?!\w))
-    |(?P<name>[^\W\d][\w-]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|==|[<>=])|(?P<sign>[().,])|(?P<end>$))""",
+    r"""(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?!\w))
+    |(?P<name>[^\W\d][\w-]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|==|[<>=])|(?P<sign>[().,])|(?P<end>$)""",
     re.VERBOSE,
 )
 _WORD = re.compile(r"[^\W\d][\w-]*")
@@ -325,10 +325,11 @@ class _Parser:
         return token
 
     def _read(self) -> _Token:
-        self._start = self._place
-        found = _TOKEN.match(self._text, self._place)
+        rest = self._text[self._place :].lstrip()
+        self._start = len(self._text) - len(rest)
+        found = _TOKEN.match(self._text, self._start)
         if found is None or found.lastgroup is None:
-            return _Token("other", self._text[self._place :].strip()[:20])
+            return _Token("other", rest[:20])
         self._place = found.end()
         return _Token(found.lastgroup, found[found.lastgroup])
 
