@@ -11,8 +11,8 @@ from dataflow_assets.batch import arrow_schema
 from dataflow_assets.checks import (
     CheckResult,
     FailedGate,
-    check_results,
     broken_for_sure,
+    check_results,
     measures_of,
     raise_if_failed,
     result_of_batch,
@@ -43,9 +43,7 @@ def check_specs(step: Step, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
         )
         for check in step.checks
     ] + [
-        dg.AssetCheckSpec(
-            rule.check_name, asset=key, blocking=rule.blocking, description=_rule_text(rule)
-        )
+        dg.AssetCheckSpec(rule.check_name, asset=key, blocking=rule.blocking, description=_rule_text(rule))
         for rule in step.expect
     ]
 

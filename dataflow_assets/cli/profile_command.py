@@ -65,8 +65,12 @@ def _facts(column: dict) -> list[str]:
         if column.get(name) is not None:
             facts.append(f"{name} {percent(column[name])}")
     for label, shares in column["shares"].items():
-        facts.append(f"{label} " + ", ".join(f"{visible(key)} {percent(share)}" for key, share in shares.items()))
+        facts.append(
+            f"{label} " + ", ".join(f"{visible(key)} {percent(share)}" for key, share in shares.items())
+        )
     if top := column.get("top"):
-        values = ", ".join(f"{shown_value(each['value'], 40)} {each['count']:,}" for each in top[:_MOST_VALUES])
+        values = ", ".join(
+            f"{shown_value(each['value'], 40)} {each['count']:,}" for each in top[:_MOST_VALUES]
+        )
         facts.append(f"frequent: {values}")
     return facts

@@ -1,6 +1,6 @@
 """What a rule is judged by: commit records, profiles of batches, and the references of drift."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.expectations.drift import reference_of
-from dataflow_assets.pipeline.rule_grammar import Reference
 from dataflow_assets.expectations.references import last_run_reference, read_reference
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.pipeline.rule_grammar import Reference
 from dataflow_assets.profiles.profile import Profile, merged
 
 if TYPE_CHECKING:
@@ -105,5 +105,3 @@ def _of(profile: Profile, batch: str) -> Profile:
     """The profile as that of this batch; batches with the same rows share one."""
     sample = profile.sample
     return replace(profile, sample=sample._replace(batches=[batch] * len(sample.row_ids)))
-
-

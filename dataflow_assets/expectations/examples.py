@@ -10,11 +10,11 @@ import pyarrow as pa
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.expectations.evidence import Evidence
 from dataflow_assets.expectations.findings import UPPER_HALF, Finding, compared, rows_of_kind
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.expectations.targets import Target
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.operators.operator import REJECT_REASON
-from dataflow_assets.profiles.making import input_hashes, joint_hashes
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
+from dataflow_assets.profiles.making import input_hashes, joint_hashes, short_value
 from dataflow_assets.profiles.profile import pair_name
 from dataflow_assets.profiles.sampling import hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
@@ -122,13 +122,11 @@ def _with_label(label: str, wants_it: bool, target: Target, evidence: Evidence) 
     """Rows with this label or value, or with another one."""
     profile = evidence.profile
     if target.kind == "value":
-        columns = evidence.profile.columns[target.column]
-        kind = columns.kind
 
         def chosen(table: pa.Table) -> Iterator[int]:
             for place, found in enumerate(table[target.column].to_pylist()):
-                shown = str(found).lower() if kind == "bool" else found
-                if found is not None and (shown == label) == wants_it:
+                shown = short_value(found) if isinstance(found, str) else str(found).lower()
+                if found is not None and (shown == short_value(label)) == wants_it:
                     yield place
 
         for batch, row in _rows_where(evidence, chosen):

@@ -7,8 +7,16 @@ from functools import singledispatch
 import numpy as np
 
 from dataflow_assets.expectations.bounds import RISK, deviations, quantile_bounds, share_bounds
-from dataflow_assets.expectations.drift import Bins, Distance, jensen_shannon, population_stability, value_counts
+from dataflow_assets.expectations.drift import (
+    Bins,
+    Distance,
+    jensen_shannon,
+    population_stability,
+    value_counts,
+)
 from dataflow_assets.expectations.evidence import Evidence
+from dataflow_assets.expectations.targets import VALUE, Target
+from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline.rule_grammar import (
     Conflicts,
     Count,
@@ -20,8 +28,7 @@ from dataflow_assets.pipeline.rule_grammar import (
     Value,
     compare,
 )
-from dataflow_assets.expectations.targets import VALUE, Target
-from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.profiles.making import short_value
 from dataflow_assets.profiles.numbers import QUANTILES, quantile
 from dataflow_assets.profiles.profile import pair_name
 from dataflow_assets.profiles.sampling import Contents
@@ -67,7 +74,7 @@ NOTHING = Finding(None)
 
 
 def finding(rule: Rule, target: Target | None, evidence: Evidence, risk: float = RISK) -> Finding:
-    """What is found of the rule's value. Raises ConfigError for a bad reference, CorruptFile, StorageError."""
+    """What is found of the value. Raises ConfigError for a bad reference, CorruptFile, StorageError."""
     return _found(rule.value, rule, target, evidence, risk)
 
 
@@ -223,12 +230,10 @@ def _share_of_value(wanted: str, target: Target, evidence: Evidence, risk: float
     column = profile.columns.get(target.column)
     if column is None:
         return NOTHING
-    found = share(column.top.get(wanted, 0), profile.rows - column.nulls, risk)
+    found = share(column.top.get(short_value(wanted), 0), profile.rows - column.nulls, risk)
     if found.value is None or column.top_is_all:
         return found
-    return Finding(
-        found.value, found.rows, found.low, min(1.0, found.high + _UNCOUNTED), cases=found.cases
-    )
+    return Finding(found.value, found.rows, found.low, min(1.0, found.high + _UNCOUNTED), cases=found.cases)
 
 
 @_found.register

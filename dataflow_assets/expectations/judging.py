@@ -12,7 +12,6 @@ from dataflow_assets.expectations.bounds import RISK
 from dataflow_assets.expectations.evidence import Evidence, contents_of
 from dataflow_assets.expectations.examples import ExampleRow, examples_of
 from dataflow_assets.expectations.findings import finding, passes
-from dataflow_assets.pipeline.rule_grammar import Drift, File
 from dataflow_assets.expectations.messages import message_of
 from dataflow_assets.expectations.references import LAST_RUNS_FILE
 from dataflow_assets.expectations.targets import Columns, Target, target_of
@@ -21,6 +20,7 @@ from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.layout import STATE
 from dataflow_assets.pipeline.expectations import ExpectSpec
+from dataflow_assets.pipeline.rule_grammar import Drift, File
 from dataflow_assets.profiles.profile import Profile
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ class StepRules:
             atomic.write_atomically(self._file, orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
             self._stored = dict(self._used)
 
-    def _stored_or_made(
-        self, spec: ExpectSpec, evidence: Evidence, contents: str, batches: int
-    ) -> Judgement:
+    def _stored_or_made(self, spec: ExpectSpec, evidence: Evidence, contents: str, batches: int) -> Judgement:
         profiler = self._work.profiler(self._step.name)
         name = hash_of(
             [

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from dataflow_assets.expectations.examples import ExampleRow
 from dataflow_assets.expectations.findings import Finding
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.expectations.targets import Target
 from dataflow_assets.pipeline.problems import printable
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 
 _OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "other than"}
 
@@ -20,7 +20,7 @@ def message_of(
     examples: Sequence[ExampleRow],
     stopped_after: tuple[int, int] | None = None,
 ) -> str:
-    """`Turn lengths: expected tokens.p95 <= 30, found 57: 38% of 1,000 rows > 30; e.g. b00003 r7 (91) “…”`."""
+    """`Turns: expected tokens.p95 <= 30, found 57: 38% of 1,000 rows are > 30; e.g. b0003 r7 (91) “…”`."""
     begin = f"{printable(name)}: " if name else ""
     shown = "nothing to measure" if found.value is None else f"found {number_text(found.value)}"
     parts = [f"{begin}expected {printable(str(rule))}, {shown}{_detail(rule, target, found)}"]

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from dataflow_assets.batch import ROW_ID, Schema
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File, OfColumn
 from dataflow_assets.expectations.references import read_reference
 from dataflow_assets.expectations.targets import Columns, target_of
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.expectations import ExpectSpec
 from dataflow_assets.pipeline.problems import listed, shown
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File, OfColumn
 from dataflow_assets.profiles.making import Pair
 from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from dataflow_assets.batch import ROW_ID, ColumnType
+from dataflow_assets.pipeline.problems import listed, near_names, shown
 from dataflow_assets.pipeline.rule_grammar import (
     Conflicts,
     Count,
@@ -14,7 +15,6 @@ from dataflow_assets.pipeline.rule_grammar import (
     StatOf,
     Value,
 )
-from dataflow_assets.pipeline.problems import listed, near_names, shown
 from dataflow_assets.profiles.conversations import CONVERSATION_LABELS, CONVERSATION_MEASURES
 from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
 

@@ -1,17 +1,17 @@
 """The rules of `expect` as text: `tokens.p95 <= 30`, `share(language = "zh") >= 0.9`, read into values.
 
-    rule       = value operator number
-    value      = rows | kept.share | failed.share | rejected.share | rejected(reason).share
-               | null(column) | distinct(column)
-               | duplicates | duplicates(column), and so near_duplicates and boilerplate
-               | path.statistic
-               | share(path operator number) | share(path = "text")
-               | label_conflicts(input, …, label)
-               | psi(path, reference) | js(path, reference)
-    path       = name [ . name ]          a measure, a column, or a column and its measure
-    reference  = before | last_run | "file.json"
-    name       = a word, or "anything" in double quotes, as JSON writes it
-    operator   = <= | >= | < | > | = | ==
+rule       = value operator number
+value      = rows | kept.share | failed.share | rejected.share | rejected(reason).share
+           | null(column) | distinct(column)
+           | duplicates | duplicates(column), and so near_duplicates and boilerplate
+           | path.statistic
+           | share(path operator number) | share(path = "text")
+           | label_conflicts(input, …, label)
+           | psi(path, reference) | js(path, reference)
+path       = name [ . name ]          a measure, a column, or a column and its measure
+reference  = before | last_run | "file.json"
+name       = a word, or "anything" in double quotes, as JSON writes it
+operator   = <= | >= | < | > | = | ==
 """
 
 import json
@@ -150,7 +150,9 @@ def compare(value: float, op: Op, limit: float) -> bool:
     """`value op limit`; shares that are equal but for rounding are equal."""
     if op in ("=", "<=", ">=") and math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-15):
         return True
-    return {"<=": value <= limit, ">=": value >= limit, "<": value < limit, ">": value > limit, "=": False}[op]
+    return {"<=": value <= limit, ">=": value >= limit, "<": value < limit, ">": value > limit, "=": False}[
+        op
+    ]
 
 
 def parse(text: str) -> Rule:

@@ -62,7 +62,7 @@ class Step(ReplicaOptions, _OperatorOfStep):
         twice = next((rule for rule in self.expect if rule.check_name in names), None)
         if twice is not None:
             raise ValueError(
-                f"expect: {twice.that!r} is called {twice.check_name!r}, as a check is; give it another `name`"
+                f"expect: {twice.that!r} is called {twice.check_name!r}, as a check is; give it a `name`"
             )
         return self
 

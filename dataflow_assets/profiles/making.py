@@ -142,9 +142,14 @@ def _top(column: pa.ChunkedArray, hashes: np.ndarray) -> tuple[dict[str, int], b
     values = column.take(pa.array(places[chosen])).to_pylist()
     found: dict[str, int] = {}
     for value, count in zip(values, counts[chosen].tolist(), strict=True):
-        short = value if len(value) <= _TOP_CHARS else f"{value[:_TOP_CHARS]}…"
+        short = short_value(value)
         found[short] = found.get(short, 0) + count
     return found, is_all
+
+
+def short_value(value: str) -> str:
+    """A value as the counts of frequent values have it."""
+    return value if len(value) <= _TOP_CHARS else f"{value[:_TOP_CHARS]}…"
 
 
 def _add_conversations(found: ColumnProfile, values: Sequence[object], tokenize: Tokenize | None) -> None:

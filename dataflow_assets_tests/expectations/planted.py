@@ -120,9 +120,7 @@ def language_mix_up(
     return DataSet(rows, len(chosen) / len(rows))
 
 
-def duplicated_batch(
-    rows: list[Row], language: str, random_: random.Random, batch_rows: int = 80
-) -> DataSet:
+def duplicated_batch(rows: list[Row], language: str, random_: random.Random, batch_rows: int = 80) -> DataSet:
     """One batch is there twice."""
     start = random_.randrange(len(rows) // batch_rows) * batch_rows
     twice = [dict(row) for row in rows[start : start + batch_rows]]

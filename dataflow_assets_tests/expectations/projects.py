@@ -1,7 +1,7 @@
 """Pipelines whose step has rules under `expect`, and how the rules stand."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dataflow_assets.checks import CheckResult, check_results
@@ -10,7 +10,7 @@ from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.dagster_side.small_pipelines import SmallProject
 from dataflow_assets_tests.walk import walk
 
-Row = dict[str, object]
+Row = Mapping[str, object]
 STEPS = """\
   - name: looked-at
     type: map_python

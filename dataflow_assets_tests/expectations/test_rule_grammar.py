@@ -91,7 +91,9 @@ values = st.one_of(
     st.builds(StatOf, paths, st.sampled_from(STATS)),
     st.builds(ShareOf, paths, ops, numbers),
     st.builds(ShareOf, paths, st.just("="), names),
-    st.lists(names, min_size=2, max_size=4, unique=True).map(lambda found: Conflicts(tuple(found[:-1]), found[-1])),
+    st.lists(names, min_size=2, max_size=4, unique=True).map(
+        lambda found: Conflicts(tuple(found[:-1]), found[-1])
+    ),
     st.builds(
         Drift,
         st.sampled_from(["psi", "js"]),

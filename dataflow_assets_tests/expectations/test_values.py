@@ -118,7 +118,7 @@ def test_without_a_column_the_only_one_of_texts_is_meant(tmp_path):
 
 def test_of_more_columns_of_texts_one_is_to_be_named(tmp_path):
     project = project_with(tmp_path, [{"question": "what", "answer": "that"}], "tokens.p95 < 3")
-    with pytest.raises(ConfigError, match="are question, answer; name one: question.tokens"):
+    with pytest.raises(ConfigError, match=r"are question, answer; name one: question\.tokens"):
         project.work.check_before_run()
 
 
@@ -155,7 +155,13 @@ def test_a_step_without_rows_passes_all_but_a_number_of_rows(tmp_path):
     project = project_with(tmp_path, [{"text": "a"}] * 3, *rules)
     file = tmp_path / "small.yaml"
     dropping = "filter_length, params: {column: text, min_chars: 9}"
-    file.write_text(file.read_text().replace('map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}', dropping.replace(", params", "\n    params"), 1))
+    file.write_text(
+        file.read_text().replace(
+            'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}',
+            dropping.replace(", params", "\n    params"),
+            1,
+        )
+    )
     work = walk(fresh_work(project).pipeline)
     found = check_results(work, work.pipeline.step("looked-at"))
     assert [result.passed for result in found] == [False, True, True, True, False]
