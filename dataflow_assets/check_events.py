@@ -67,6 +67,7 @@ class StepChecks:
         self._results: list[CheckResult] = []
         self._rules, self._so_far = StepRules(work, step), list[CommitRecord]()
         self._batches = len(work.known_manifest().batches) if step.expect else 0
+        self._told: set[str] = set()
 
     def committed(self, committed: Committed, report: bool) -> None:
         """Checks a committed batch, and reports it. Raises CheckFailed where a blocking check fails."""
@@ -85,14 +86,16 @@ class StepChecks:
         raise_if_failed(gates)
 
     def _broken_rules(self) -> list[FailedGate]:
-        """The blocking rules that are broken for sure, with batches to come; those are told at once."""
+        """The blocking rules that are broken for sure, with batches to come; each is told once, at once."""
         done = len(self._so_far)
         if done >= self._batches or not is_looked_at(done):
             return []
         broken = broken_for_sure(self._work, self._step, self._rules, self._so_far)
         for result in broken:
-            self._instance.report_runless_asset_event(evaluation(self._key, result))
-        return [FailedGate(self._step.name, result) for result in broken]
+            if result.name not in self._told:
+                self._instance.report_runless_asset_event(evaluation(self._key, result))
+        self._told |= {result.name for result in broken}
+        return [FailedGate(self._step.name, result) for result in broken if result.blocking]
 
     def finish(self) -> None:
         """Judges all batches of the step that are committed. Raises CorruptFile, StorageError."""

@@ -151,18 +151,15 @@ def failed_gates(work: PipelineWork, step: Step, dirty: Collection[str]) -> list
     results = [_result(check, records, measures) for check in blocking]
     if step.expect:
         rules = StepRules(work, step)
-        results += (
-            broken_for_sure(work, step, rules, records)
-            if dirty
-            else [each for each in _results_of_rules(work, step, rules, records) if each.blocking]
-        )
+        judge = broken_for_sure if dirty else _results_of_rules
+        results += [result for result in judge(work, step, rules, records) if result.blocking]
     return [FailedGate(step.name, result) for result in results if result.passed is False]
 
 
 def broken_for_sure(
     work: PipelineWork, step: Step, rules: StepRules, records: Sequence[CommitRecord]
 ) -> list[CheckResult]:
-    """The blocking rules that these batches break, whatever the others hold."""
+    """The rules that these batches break, whatever the others hold."""
     found = rules.broken_for_sure(records, _batches(work))
     return [result_of_rule(spec, judged, len(records)) for spec, judged in found]
 

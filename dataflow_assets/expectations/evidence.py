@@ -1,17 +1,18 @@
 """What a rule is judged by: commit records, profiles of batches, and the references of drift."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dataflow_assets.batch import ROW_ID
+from dataflow_assets.batch import ROW_ID, Schema
 from dataflow_assets.expectations.drift import reference_of
 from dataflow_assets.expectations.references import last_run_reference, read_reference
+from dataflow_assets.expectations.targets import Target
 from dataflow_assets.io.commit_record import CommitRecord
-from dataflow_assets.pipeline.rule_grammar import Reference
+from dataflow_assets.pipeline.rule_grammar import Reference, Rule
 from dataflow_assets.profiles.profile import Profile, merged
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 class Evidence:
     """The committed batches of one step, looked at when asked for; what was read stays.
 
-    `wanted` are the columns that rules look at: no other is put together.
+    `targets` are what the rules are measured of: no other column is put together. `known` are profiles that
+    were read for the same rules before, by the content of their rows.
     """
 
     work: "PipelineWork"
     step: "Step"
     records: Sequence[CommitRecord]
-    wanted: frozenset[str]
+    targets: Mapping[Rule, Target | ValueError | None]
+    schema: Schema
     known: dict[str, Profile]
 
     @cached_property
@@ -43,10 +46,11 @@ class Evidence:
         """The profile of each batch. Raises CorruptFile, StorageError."""
         profiler = self.work.profiler(self.step.name)
         assert profiler is not None
+        wanted = {target.column for target in self.targets.values() if isinstance(target, Target)}
         for record in self.records:
             if record.content_hash not in self.known:
                 found = profiler.of_batch(self.folder, record)
-                columns = {name: column for name, column in found.columns.items() if name in self.wanted}
+                columns = {name: column for name, column in found.columns.items() if name in wanted}
                 self.known[record.content_hash] = replace(found, columns=columns)
         return [_of(self.known[record.content_hash], record.batch) for record in self.records]
 

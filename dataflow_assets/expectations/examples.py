@@ -111,7 +111,7 @@ def _at(places: Iterable[int], values: np.ndarray, target: Target, evidence: Evi
 
 def _said_by(row: dict[str, object], column: str | None, evidence: Evidence) -> object:
     """The text of the column, else that of the first column of texts."""
-    schema = evidence.records[0].schema
+    schema = evidence.schema
     if column in row and schema.get(column) in ("string", "json"):
         return row[column]
     texts = [name for name, kind in schema.items() if kind == "string" and name != ROW_ID]

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 import orjson
 import xxhash
 
+from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.expectations.bounds import RISK
 from dataflow_assets.expectations.evidence import Evidence, contents_of
 from dataflow_assets.expectations.examples import ExampleRow, examples_of
 from dataflow_assets.expectations.findings import finding, passes
 from dataflow_assets.expectations.messages import message_of
-from dataflow_assets.expectations.references import LAST_RUNS_FILE
+from dataflow_assets.expectations.references import last_run_contents
 from dataflow_assets.expectations.targets import Columns, Target, target_of
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.layout import STATE
 from dataflow_assets.pipeline.expectations import ExpectSpec
-from dataflow_assets.pipeline.rule_grammar import Drift, File
+from dataflow_assets.pipeline.rule_grammar import Drift, File, Rule
 from dataflow_assets.profiles.profile import Profile
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Judgement:
 
 
 def is_looked_at(batches: int) -> bool:
-    """Whether rules are judged after so many batches."""
-    return batches % -(-batches // _LOOK_AT_EACH) == 0
+    """Whether rules are judged after so many batches: each of the first 20, then ten times a doubling."""
+    return batches % 2 ** max(0, (batches - 1) // _LOOK_AT_EACH).bit_length() == 0
 
 
 class StepRules:
@@ -62,28 +63,30 @@ class StepRules:
         if not records:
             return []
         evidence = self._evidence(records)
-        contents = contents_of(records)
-        return [self._stored_or_made(spec, evidence, contents, batches) for spec in self._step.expect]
+        profiler = self._work.profiler(self._step.name)
+        seen = hash_of([_VERSION, contents_of(records), batches, profiler and profiler.settings])
+        return [self._stored_or_made(spec, evidence, seen, batches) for spec in self._step.expect]
 
     def broken_for_sure(
-        self, records: Sequence[CommitRecord], batches: int, only_errors: bool = True
+        self, records: Sequence[CommitRecord], batches: int
     ) -> list[tuple[ExpectSpec, Judgement]]:
-        """The rules that are broken whatever the other batches hold, if those are like the ones seen.
-
-        All looks together are wrong once in a thousand steps: each takes a part of the risk.
-        """
+        """The rules that are broken whatever the other batches hold, if those are like the ones seen."""
         if not records:
             return []
-        done = len(records)
-        evidence, risk = self._evidence(records), RISK / (done * (done + 1))
-        broken = []
-        for spec in self._step.expect:
-            if (only_errors and not spec.blocking) or isinstance(spec.rule.value, Drift):
-                continue
-            target = self._target(spec, evidence)
-            if finding(spec.rule, target, evidence, risk).surely_breaks(spec.rule):
-                broken.append((spec, self._judged(spec, evidence, batches)))
-        return broken
+        evidence = self._evidence(records)
+        return [
+            (spec, self._judged(spec, evidence, batches))
+            for spec in self._step.expect
+            if self._is_broken_for_sure(spec, evidence)
+        ]
+
+    def _is_broken_for_sure(self, spec: ExpectSpec, evidence: Evidence) -> bool:
+        """All looks at a step together are wrong once in a thousand: each takes a part of the risk."""
+        target = evidence.targets.get(spec.rule)
+        if isinstance(spec.rule.value, Drift) or isinstance(target, ValueError):
+            return False
+        done = len(evidence.records)
+        return finding(spec.rule, target, evidence, RISK / (done * (done + 1))).surely_breaks(spec.rule)
 
     def save(self) -> None:
         """Stores what was judged, in place of what was stored before. Raises StorageError."""
@@ -93,20 +96,9 @@ class StepRules:
             atomic.write_atomically(self._file, orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
             self._stored = dict(self._used)
 
-    def _stored_or_made(self, spec: ExpectSpec, evidence: Evidence, contents: str, batches: int) -> Judgement:
-        profiler = self._work.profiler(self._step.name)
-        name = hash_of(
-            [
-                _VERSION,
-                contents,
-                spec.that,
-                spec.name,
-                spec.blocking,
-                batches,
-                profiler and profiler.settings,
-                self._reference_state(spec, evidence),
-            ]
-        )
+    def _stored_or_made(self, spec: ExpectSpec, evidence: Evidence, seen: str, batches: int) -> Judgement:
+        """The judgement from the store where the same rule saw the same before."""
+        name = hash_of([seen, spec.that, spec.name, spec.blocking, self._reference_state(spec, evidence)])
         if self._stored is None:
             self._stored = self._read()
         known = self._used.get(name) or self._stored.get(name)
@@ -114,36 +106,35 @@ class StepRules:
         return self._used[name]
 
     def _judged(self, spec: ExpectSpec, evidence: Evidence, batches: int) -> Judgement:
-        rule = spec.rule
-        target = self._target(spec, evidence)
+        rule, target = spec.rule, evidence.targets.get(spec.rule)
         try:
+            if isinstance(target, ValueError):
+                raise target
             found = finding(rule, target, evidence)
-        except ConfigError as error:
-            return Judgement(False, None, str(error))
-        has_rows = any(record.rows_out for record in evidence.records)
-        passed = passes(rule, found, has_rows)
+        except (ConfigError, ValueError) as error:
+            return Judgement(False, None, f"expected {rule}: {error}")
+        passed = passes(rule, found, any(record.rows_out for record in evidence.records))
         examples = [] if passed or found.value is None else examples_of(rule, target, evidence, found)
         done = len(evidence.records)
-        early = None
-        if not passed and spec.blocking and done < batches and not isinstance(rule.value, Drift):
-            sure = finding(rule, target, evidence, RISK / (done * (done + 1))).surely_breaks(rule)
-            early = (done, batches) if sure else None
-        message = message_of(rule, spec.name, target, found, examples, early)
+        so_far = None
+        if done < batches:
+            stopped = spec.blocking and not passed and self._is_broken_for_sure(spec, evidence)
+            so_far = f"{'stopped early' if stopped else 'so far,'} after {done:,} of {batches:,} batches"
+        message = message_of(rule, spec.name, found, examples, so_far)
         value = None if found.value is None else float(found.value)
         return Judgement(bool(passed), value, message, examples)
 
     def _evidence(self, records: Sequence[CommitRecord]) -> Evidence:
-        columns = Columns(records[0].schema, self._own)
-        wanted = {spec.rule.value: target_of(spec.rule.value, columns) for spec in self._step.expect}
-        names = frozenset(target.column for target in wanted.values() if target is not None)
-        return Evidence(self._work, self._step, records, names, self._known)
-
-    @property
-    def _own(self) -> Sequence[str]:
-        return self._work.own_measures
-
-    def _target(self, spec: ExpectSpec, evidence: Evidence) -> Target | None:
-        return target_of(spec.rule.value, Columns(evidence.records[0].schema, self._own))
+        """What these batches hold; a rule whose column they lack, as before a change, has a mistake."""
+        schema: Schema = {name: kind for record in records for name, kind in record.schema.items()}
+        columns = Columns(schema, self._work.own_measures)
+        targets: dict[Rule, Target | ValueError | None] = {}
+        for spec in self._step.expect:
+            try:
+                targets[spec.rule] = target_of(spec.rule.value, columns)
+            except ValueError as error:
+                targets[spec.rule] = error
+        return Evidence(self._work, self._step, records, targets, schema, self._known)
 
     def _reference_state(self, spec: ExpectSpec, evidence: Evidence) -> object:
         """Changes where what drift is measured against does."""
@@ -151,7 +142,7 @@ class StepRules:
         if not isinstance(value, Drift):
             return None
         if value.reference == "last_run":
-            return _hash_of_file(evidence.folder.path / STATE / LAST_RUNS_FILE)
+            return last_run_contents(evidence.folder, contents_of(evidence.records))
         if isinstance(value.reference, File):
             return _hash_of_file(self._work.pipeline.base_dir / value.reference.name)
         parents = map(self._work.folder_of, self._work.pipeline.parents(self._step.name))

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from dataflow_assets.expectations.drift import Distance
 from dataflow_assets.expectations.examples import ExampleRow
 from dataflow_assets.expectations.findings import Finding
-from dataflow_assets.expectations.targets import Target
 from dataflow_assets.pipeline.problems import printable
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, OfColumn, Rule, ShareOf, StatOf
 
 _OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "other than"}
 
@@ -15,18 +15,16 @@ _OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "other than"}
 def message_of(
     rule: Rule,
     name: str | None,
-    target: Target | None,
     found: Finding,
     examples: Sequence[ExampleRow],
-    stopped_after: tuple[int, int] | None = None,
+    so_far: str | None = None,
 ) -> str:
     """`Turns: expected tokens.p95 <= 30, found 57: 38% of 1,000 rows are > 30; e.g. b0003 r7 (91) “…”`."""
     begin = f"{printable(name)}: " if name else ""
     shown = "nothing to measure" if found.value is None else f"found {number_text(found.value)}"
-    parts = [f"{begin}expected {printable(str(rule))}, {shown}{_detail(rule, target, found)}"]
-    if stopped_after is not None:
-        done, total = stopped_after
-        parts.append(f"stopped early after {done:,} of {total:,} batches")
+    parts = [f"{begin}expected {printable(str(rule))}, {shown}{_detail(rule, found)}"]
+    if so_far is not None:
+        parts.append(so_far)
     if examples:
         parts.append(f"e.g. {', '.join(map(str, examples))}")
     return "; ".join(parts)
@@ -42,11 +40,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def _detail(rule: Rule, target: Target | None, found: Finding) -> str:
+def _detail(rule: Rule, found: Finding) -> str:
     if found.value is None:
         return ""
     if found.distance is not None:
-        return _of_distance(rule, target, found)
+        return _of_distance(found.distance, found.sampled)
     of = f"{found.rows:,} {'sampled ' if found.sampled else ''}{_unit(rule)}"
     if isinstance(rule.value, StatOf):
         if found.cases is not None:
@@ -78,11 +76,9 @@ def _margin(found: Finding) -> str:
     return f" (of all rows {low} to {high} at 99.9%)"
 
 
-def _of_distance(rule: Rule, target: Target | None, found: Finding) -> str:
-    assert isinstance(rule.value, Drift) and found.distance is not None
-    distance = found.distance
+def _of_distance(distance: Distance, is_sample: bool) -> str:
     grown = f", {printable(distance.grown)!r} grew most" if isinstance(distance.grown, str) else ""
-    sampled = "sampled " if found.sampled else ""
+    sampled = "sampled " if is_sample else ""
     return (
         f" between {distance.seen:,} {sampled}values and {distance.seen_before:,} of the reference{grown} "
         f"(by chance up to {number_text(distance.by_chance)} at 99.9%)"

@@ -60,7 +60,18 @@ def _check(reference: Mapping) -> None:
 
 def last_run_reference(folder: "StepFolder", contents: str) -> dict | None:
     """The profile of the last complete run whose rows were others than these; None for none."""
-    return next((kept["profile"] for kept in _kept(folder) if kept["contents"] != contents), None)
+    kept = _last_run(folder, contents)
+    return None if kept is None else kept["profile"]
+
+
+def last_run_contents(folder: "StepFolder", contents: str) -> str | None:
+    """What that profile is of."""
+    kept = _last_run(folder, contents)
+    return None if kept is None else kept["contents"]
+
+
+def _last_run(folder: "StepFolder", contents: str) -> dict | None:
+    return next((kept for kept in _kept(folder) if kept["contents"] != contents), None)
 
 
 def keep_last_run(folder: "StepFolder", contents: str, profile: "Profile") -> None:

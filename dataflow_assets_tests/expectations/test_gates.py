@@ -93,7 +93,8 @@ def test_a_warning_stops_nothing_and_is_told(tmp_path):
     project.run()
     assert len(project.committed("after")) == 5
     assert results(project)[LONG].passed is False
-    assert evaluations(project, "share_words_above_10_max", "looked-at") == [(False, None, 0.4)]
+    told = evaluations(project, "share_words_above_10_max", "looked-at")
+    assert told == [(False, None, 0.5), (False, None, 0.4)]
 
 
 def test_less_than_a_hundred_rows_are_never_sure(tmp_path):
@@ -175,3 +176,23 @@ def test_rules_are_no_part_of_what_batches_are_made_of(tmp_path):
     assert made(project) == {}
     assert [result.passed for result in results(project).values()] == [True, True]
     assert failed_gates(project.work, project.work.pipeline.step("looked-at"), ()) == []
+
+
+def test_a_rule_on_a_column_that_committed_batches_lack_is_said_to_be_so(tmp_path):
+    project = project_with(tmp_path, rows(300))
+    project.run()
+    file = tmp_path / "small.yaml"
+    new = 'dataflow_assets_tests.checks.row_functions:answered", columns: {answer: string, score: int64}'
+    changed = file.read_text().replace('dataflow_assets_tests.walk:nothing_new"', new, 1)
+    file.write_text(changed.replace("expect: []", 'expect: ["score.mean >= 1"]'))
+    project.work = fresh_work(project)
+    assert "'score' is no measure and no column" in results(project)["score.mean >= 1"].message
+    project.run()
+    assert results(project)["score.mean >= 1"].passed is True
+
+
+def test_a_run_that_goes_on_says_how_far_it_was_judged(tmp_path):
+    project = project_with(tmp_path, rows(300), LONG)
+    project.run_in_ui("source")
+    project.run_in_ui("looked-at", keys=("a_b00000", "a_b00001"))
+    assert "so far, after 2 of 3 batches" in results(project)[LONG].message
