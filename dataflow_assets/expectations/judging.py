@@ -1,8 +1,10 @@
 """How the rules of a step stand over its committed batches; at the end, or sooner where that is sure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 import xxhash
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
     from dataflow_assets.pipeline import Step
     from dataflow_assets.pipeline_work import PipelineWork
 
+_Found = TypeVar("_Found")
 JUDGEMENTS_FILE = "expectations.json"
 _VERSION = 1
 # Of many batches not every one is judged by itself: looking costs time in proportion to what was seen.
 _LOOK_AT_EACH = 20
+_MAX_KNOWN = 50_000
+_judgements: dict[str, "Judgement"] = {}
+_sure: dict[str, bool] = {}
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,7 @@ class StepRules:
         """How each rule stands over these of so many batches. Raises CorruptFile, StorageError."""
         if not records:
             return []
-        evidence = self._evidence(records)
-        profiler = self._work.profiler(self._step.name)
-        seen = hash_of([_VERSION, contents_of(records), batches, profiler and profiler.settings])
+        evidence, seen = self._evidence(records), self._seen(records)
         return [self._stored_or_made(spec, evidence, seen, batches) for spec in self._step.expect]
 
     def broken_for_sure(
@@ -73,12 +77,17 @@ class StepRules:
         """The rules that are broken whatever the other batches hold, if those are like the ones seen."""
         if not records:
             return []
-        evidence = self._evidence(records)
+        evidence, seen = self._evidence(records), self._seen(records)
         return [
             (spec, self._judged(spec, evidence, batches))
             for spec in self._step.expect
-            if self._is_broken_for_sure(spec, evidence)
+            if _known(_sure, hash_of([seen, spec.that]), partial(self._is_broken_for_sure, spec, evidence))
         ]
+
+    def _seen(self, records: Sequence[CommitRecord]) -> str:
+        """Changes where the rows do, or what is measured of them."""
+        profiler = self._work.profiler(self._step.name)
+        return hash_of([_VERSION, contents_of(records), profiler and profiler.settings])
 
     def _is_broken_for_sure(self, spec: ExpectSpec, evidence: Evidence) -> bool:
         """All looks at a step together are wrong once in a thousand: each takes a part of the risk."""
@@ -98,11 +107,13 @@ class StepRules:
 
     def _stored_or_made(self, spec: ExpectSpec, evidence: Evidence, seen: str, batches: int) -> Judgement:
         """The judgement from the store where the same rule saw the same before."""
-        name = hash_of([seen, spec.that, spec.name, spec.blocking, self._reference_state(spec, evidence)])
+        name = hash_of(
+            [seen, batches, spec.that, spec.name, spec.blocking, self._reference_state(spec, evidence)]
+        )
         if self._stored is None:
             self._stored = self._read()
-        known = self._used.get(name) or self._stored.get(name)
-        self._used[name] = known or self._judged(spec, evidence, batches)
+        stored = self._stored.get(name)
+        self._used[name] = stored or _known(_judgements, name, partial(self._judged, spec, evidence, batches))
         return self._used[name]
 
     def _judged(self, spec: ExpectSpec, evidence: Evidence, batches: int) -> Judgement:
@@ -150,7 +161,7 @@ class StepRules:
         return [[each and each.content_hash for each in some] for some in records]
 
     @property
-    def _file(self):
+    def _file(self) -> Path:
         return self._work.folder_of(self._step.name).path / STATE / JUDGEMENTS_FILE
 
     def _read(self) -> dict[str, Judgement]:
@@ -172,7 +183,16 @@ class StepRules:
             raise StorageError(f"{self._file} cannot be read: {error.strerror}; give permission") from error
 
 
-def _hash_of_file(path) -> str | None:
+def _known(found: dict[str, _Found], name: str, make: Callable[[], _Found]) -> _Found:
+    """What this process found out before under this name, else now."""
+    if name not in found:
+        if len(found) >= _MAX_KNOWN:
+            found.clear()
+        found[name] = make()
+    return found[name]
+
+
+def _hash_of_file(path: Path) -> str | None:
     try:
         return xxhash.xxh3_128_hexdigest(path.read_bytes())
     except OSError:

@@ -1,9 +1,17 @@
 """Each kind of value, against what can be counted by hand; batches make no difference."""
 
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
 import pytest
 
 from dataflow_assets.checks import check_results
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.pipeline.schema import json_schema
+from dataflow_assets.profiles.conversations import CONVERSATION_LABELS, CONVERSATION_MEASURES
+from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
 from dataflow_assets_tests.expectations.projects import fresh_work, judged, project_with
 from dataflow_assets_tests.walk import walk
 
@@ -191,3 +199,41 @@ def test_own_measures_go_by_their_name(tmp_path):
     work = walk(fresh_work(project).pipeline)
     found = check_results(work, work.pipeline.step("looked-at"))
     assert [result.value for result in found] == [0, 0]
+
+
+def test_a_sampled_value_is_told_with_its_rows_and_bounds(tmp_path):
+    rows = [{"text": f"word number {place} " * (1 + place % 5)} for place in range(4000)]
+    rules = ("share(words > 9) <= 0.1", "words.p95 <= 9", "null(text) = 0", "distinct(text) >= 3990")
+    project = project_with(tmp_path, rows, *rules, batch_rows=1000)
+    file = tmp_path / "small.yaml"
+    file.write_text(f"profile: {{share: 0.1}}\n{file.read_text()}")
+    work = walk(fresh_work(project).pipeline)
+    share, quantile, nulls, distinct = check_results(work, work.pipeline.step("looked-at"))
+    assert share.value == pytest.approx(0.4, abs=0.08)
+    told = r"found 0\.\d+: \d+ of \d{3} sampled rows \(of all rows 0\.\d+ to 0\.\d+ at 99\.9%\); e\.g\."
+    assert re.search(told, share.message)
+    told = r"found 15 \(of all rows 1\d to (…|15) at 99\.9%\): [\d.]+% of \d{3} sampled rows are > 9"
+    assert re.search(told, quantile.message)
+    assert (nulls.value, "sampled" in nulls.message) == (0, False)
+    assert distinct.value == pytest.approx(4000, rel=0.03)
+
+
+def test_the_page_names_every_measure():
+    page = (Path(__file__).parents[2] / "docs" / "expectations.md").read_text(encoding="utf-8")
+    for measures in (TEXT_MEASURES, TEXT_LABELS, CONVERSATION_MEASURES, CONVERSATION_LABELS):
+        assert [name for name in measures if f"`{name}`" not in page] == []
+
+
+def test_the_schema_of_pipelines_knows_expect_and_profile():
+    validator = jsonschema.Draft202012Validator(json_schema())
+    step = {"name": "one", "type": "lowercase", "params": {"column": "text"}}
+    pipeline = {"name": "p", "source": {"path": "a"}, "profile": {"share": 0.5}}
+
+    def fits(*rules: object, **more: object) -> bool:
+        whole: Any = {**pipeline, "steps": [{**step, "expect": list(rules)}], **more}
+        return validator.is_valid(whole)
+
+    assert fits("rows > 1", {"that": "rows > 1", "severity": "error", "name": "enough"})
+    assert fits(profile=False)
+    assert not fits({"severity": "error"}) and not fits(5) and not fits({"that": "rows > 1", "each": "batch"})
+    assert not fits({"that": "rows > 1", "severity": "fatal"}) and not fits(profile={"rate": 1})
