@@ -90,8 +90,10 @@ def check_results(work: PipelineWork, step: Step, save: bool = False) -> list[Ch
     results = [_result(check, records, measures) for check in step.checks]
     results += _results_of_rules(work, step, rules, records)
     if save:
-        measures.save() if step.checks else None
-        rules.save() if step.expect else None
+        if step.checks:
+            measures.save()
+        if step.expect:
+            rules.save()
     return results
 
 
@@ -105,7 +107,10 @@ def _results_of_rules(
 
 
 def result_of_rule(spec: ExpectSpec, judged: Judgement | None, batches: int) -> CheckResult:
-    """How a rule stands over so many batches."""
+    """How a rule stands over so many batches.
+
+    One that is an error, and broken so far but not for sure, blocks nothing yet.
+    """
     limit = {spec.rule.op: spec.rule.limit}
     if judged is None:
         return CheckResult(spec.check_name, None, None, limit, spec.blocking, batches, rule=str(spec.rule))
@@ -114,7 +119,7 @@ def result_of_rule(spec: ExpectSpec, judged: Judgement | None, batches: int) -> 
         judged.passed,
         judged.value,
         limit,
-        spec.blocking,
+        spec.blocking and (judged.passed or judged.is_sure),
         batches,
         rule=str(spec.rule),
         message=judged.message,

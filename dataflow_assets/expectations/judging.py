@@ -42,11 +42,15 @@ _sure: dict[str, bool] = {}
 
 @dataclass(frozen=True)
 class Judgement:
-    """How a rule stands: kept or not, its value, what is said of it, and rows that show why not."""
+    """How a rule stands: kept or not, its value, what is said of it, and rows that show why not.
+
+    `is_sure` is false where batches are to come that may change it.
+    """
 
     passed: bool
     value: float | None
     message: str
+    is_sure: bool = True
     examples: list[ExampleRow] = field(default_factory=list)
 
 
@@ -127,13 +131,14 @@ class StepRules:
         passed = passes(rule, found, any(record.rows_out for record in evidence.records))
         examples = [] if passed or found.value is None else examples_of(rule, target, evidence, found)
         done = len(evidence.records)
-        so_far = None
+        so_far, is_sure = None, True
         if done < batches:
-            stopped = spec.blocking and not passed and self._is_broken_for_sure(spec, evidence)
-            so_far = f"{'stopped early' if stopped else 'so far,'} after {done:,} of {batches:,} batches"
+            is_sure = not passed and self._is_broken_for_sure(spec, evidence)
+            how = "stopped early" if is_sure and spec.blocking else "so far,"
+            so_far = f"{how} after {done:,} of {batches:,} batches"
         message = message_of(rule, spec.name, found, examples, so_far)
         value = None if found.value is None else float(found.value)
-        return Judgement(bool(passed), value, message, examples)
+        return Judgement(bool(passed), value, message, is_sure, examples)
 
     def _evidence(self, records: Sequence[CommitRecord]) -> Evidence:
         """What these batches hold; a rule whose column they lack, as before a change, has a mistake."""
@@ -173,6 +178,7 @@ class StepRules:
                     each["passed"],
                     each["value"],
                     each["message"],
+                    each["is_sure"],
                     [ExampleRow(**row) for row in each["examples"]],
                 )
                 for name, each in found.items()

@@ -196,3 +196,13 @@ def test_a_run_that_goes_on_says_how_far_it_was_judged(tmp_path):
     project.run_in_ui("source")
     project.run_in_ui("looked-at", keys=("a_b00000", "a_b00001"))
     assert "so far, after 2 of 3 batches" in results(project)[LONG].message
+
+
+def test_a_few_batches_that_are_launched_alone_are_not_held_to_what_all_must_be(tmp_path):
+    project = project_with(tmp_path, rows(300), error("rows >= 300"), error("words.mean <= 3"))
+    project.run_in_ui("source")
+    project.run_in_ui("looked-at", "after", keys=("a_b00000", "a_b00001"))
+    assert len(project.committed("after")) == 2
+    assert [(each.passed, each.blocking) for each in results(project).values()] == [(False, False)] * 2
+    with pytest.raises(CheckFailed, match=r"expected words\.mean <= 3, found 4: 100% of 300 rows are > 3"):
+        project.run()
