@@ -34,7 +34,7 @@ class Evidence:
     records: Sequence[CommitRecord]
     targets: Mapping[Rule, Target | ValueError | None]
     schema: Schema
-    known: dict[str, Profile]
+    known: dict[tuple[str, frozenset[str]], Profile]
 
     @cached_property
     def folder(self) -> "StepFolder":
@@ -46,13 +46,13 @@ class Evidence:
         """The profile of each batch. Raises CorruptFile, StorageError."""
         profiler = self.work.profiler(self.step.name)
         assert profiler is not None
-        wanted = {target.column for target in self.targets.values() if isinstance(target, Target)}
+        wanted = frozenset(target.column for target in self.targets.values() if isinstance(target, Target))
         for record in self.records:
-            if record.content_hash not in self.known:
+            if (record.content_hash, wanted) not in self.known:
                 found = profiler.of_batch(self.folder, record)
                 columns = {name: column for name, column in found.columns.items() if name in wanted}
-                self.known[record.content_hash] = replace(found, columns=columns)
-        return [_of(self.known[record.content_hash], record.batch) for record in self.records]
+                self.known[record.content_hash, wanted] = replace(found, columns=columns)
+        return [_of(self.known[record.content_hash, wanted], record.batch) for record in self.records]
 
     @cached_property
     def profile(self) -> Profile:

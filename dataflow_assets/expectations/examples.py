@@ -1,6 +1,7 @@
 """Rows that show a broken rule: up to three, each with its batch, its id, its value and a short text."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,7 +130,7 @@ def _with_label(label: str, wants_it: bool, target: Target, evidence: Evidence) 
                 if found is not None and (shown == short_value(label)) == wants_it:
                     yield place
 
-        for batch, row in _rows_where(evidence, chosen):
+        for batch, row in _rows_where(evidence, [target.column], chosen):
             yield batch, str(row[ROW_ID]), row[target.column], _said_by(row, None, evidence)
         return
     labels = profile.columns[target.column].sampled.labels[target.measure]
@@ -139,49 +140,50 @@ def _with_label(label: str, wants_it: bool, target: Target, evidence: Evidence) 
             yield batch, row_id, found, _said_by(evidence.row(batch, row_id), target.column, evidence)
 
 
-def _of_column(value: OfColumn, target: Target, evidence: Evidence) -> Iterator[Found]:
-    column = target.column
-    profile = evidence.profile.columns[column]
+def _of_column(value: OfColumn, target: Target, evidence: Evidence) -> Iterable[Found]:
     if value.what == "boilerplate":
-        yield from _with_piece(column, evidence)
+        return _with_piece(target.column, evidence)
+    if value.what == "null":
+        return _nulls(target.column, evidence)
+    return () if value.what == "distinct" else _repeated(value.what, target.column, evidence)
+
+
+def _nulls(column: str, evidence: Evidence) -> Iterator[Found]:
+    """Rows without a value."""
+
+    def chosen(table: pa.Table) -> Iterable[int]:
+        return np.flatnonzero(table[column].is_null().to_numpy()).tolist()
+
+    pairs = zip(evidence.records, evidence.parts, strict=True)
+    having = {record.batch for record, part in pairs if column in part.columns and part.columns[column].nulls}
+    for batch, row in _rows_where(evidence, [column], chosen, having):
+        yield batch, str(row[ROW_ID]), None, _said_by(row, None, evidence)
+
+
+def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
+    """Rows whose value is there more than once, or nearly."""
+    profile = evidence.profile.columns[column]
+    contents = profile.near if what == "near_duplicates" else profile.contents
+    if contents is None:
         return
-    if value.what == "null":
+    repeated = contents.hashes[contents.counts > 1]
 
-        def chosen(table: pa.Table) -> Iterable[int]:
-            return np.flatnonzero(table[column].is_null().to_numpy()).tolist()
+    def chosen(table: pa.Table) -> Iterable[int]:
+        there, values = np.flatnonzero(table[column].is_valid().to_numpy()), table[column].drop_null()
+        hashes = near_hashes(pl.Series(values, dtype=pl.String), 1.0) if contents is profile.near else None
+        return there[np.isin(hashes_of(values) if hashes is None else hashes, repeated)].tolist()
 
-    else:
-        contents = profile.near if value.what == "near_duplicates" else profile.contents
-        if contents is None or value.what == "distinct":
-            return
-        repeated = contents.hashes[contents.counts > 1]
-
-        def chosen(table: pa.Table) -> Iterable[int]:
-            there = np.flatnonzero(table[column].is_valid().to_numpy())
-            texts = table[column].drop_null()
-            if value.what == "duplicates":
-                return there[np.isin(hashes_of(texts), repeated)].tolist()
-            return there[np.isin(near_hashes(pl.Series(texts, dtype=pl.String), 1.0), repeated)].tolist()
-
-    has_some = {part.sample.batches[0] for part in evidence.parts if part.sample.batches}
-    if value.what == "null":
-        nulls = zip(evidence.records, evidence.parts, strict=True)
-        has_some = {
-            record.batch for record, part in nulls if column in part.columns and part.columns[column].nulls
-        }
-    for batch, row in _rows_where(evidence, chosen, has_some):
-        is_null = value.what == "null"
-        shown = None if is_null else row[column]
-        yield batch, str(row[ROW_ID]), None, _said_by(row, None, evidence) if is_null else shown
+    for batch, row in _rows_where(evidence, [column], chosen):
+        yield batch, str(row[ROW_ID]), None, row[column]
 
 
 def _with_piece(column: str, evidence: Evidence) -> Iterator[Found]:
     """Rows of the sample that share the line or sentence that most have."""
     pieces = evidence.profile.columns[column].sampled.pieces or []
-    hashes, counts = np.unique([piece for row in pieces for piece in row], return_counts=True)
-    if not len(hashes):
+    counts = Counter(piece for row in pieces for piece in row)
+    if not counts:
         return
-    most = int(hashes[np.argmax(counts)])
+    most = max(counts, key=lambda piece: counts[piece])
     sample = evidence.profile.sample
     for place, row in enumerate(pieces):
         if most in row:
@@ -201,7 +203,7 @@ def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
         places = np.flatnonzero(np.isin(inputs, wanted))
         return places[np.argsort(inputs[places], kind="stable")].tolist()
 
-    for batch, row in _rows_where(evidence, chosen):
+    for batch, row in _rows_where(evidence, [*value.inputs, value.label], chosen):
         label = row[value.label]
         yield batch, str(row[ROW_ID]), "null" if label is None else label, row[value.inputs[0]]
 
@@ -222,15 +224,18 @@ def _dropped(value: Count, rule: Rule, evidence: Evidence) -> Iterator[Found]:
 
 
 def _rows_where(
-    evidence: Evidence, chosen: Callable[[pa.Table], Iterable[int]], batches: set[str] | None = None
+    evidence: Evidence,
+    columns: Sequence[str],
+    chosen: Callable[[pa.Table], Iterable[int]],
+    batches: set[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    """Rows of the first batches that have some."""
+    """The chosen rows of the first batches, or of the first of these, that have the columns."""
     looked_at = 0
     for record in evidence.records:
         if not record.rows_out or (batches is not None and record.batch not in batches):
             continue
         table = evidence.rows(record)
-        if table is None:
+        if table is None or not set(columns) <= set(table.column_names):
             continue
         for place in list(chosen(table))[:MOST]:
             yield record.batch, table.slice(place, 1).to_pylist()[0]

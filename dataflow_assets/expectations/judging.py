@@ -64,7 +64,7 @@ class StepRules:
 
     def __init__(self, work: "PipelineWork", step: "Step") -> None:
         self._work, self._step = work, step
-        self._known: dict[str, Profile] = {}
+        self._known: dict[tuple[str, frozenset[str]], Profile] = {}
         self._stored: dict[str, Judgement] | None = None
         self._used: dict[str, Judgement] = {}
 

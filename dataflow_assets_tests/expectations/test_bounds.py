@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataflow_assets.expectations.bounds import chi_square_bound, deviations, quantile_bounds, share_bounds
@@ -25,6 +25,7 @@ def test_few_cases_have_exact_bounds(cases, rows, low, high):
     assert share_bounds(cases, rows) == (pytest.approx(low, abs=2e-5), pytest.approx(high, abs=2e-5))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5000), st.data())
 def test_a_share_is_within_its_bounds_and_they_mirror(rows, data):
     cases = data.draw(st.integers(0, rows))

@@ -1,7 +1,7 @@
 """Rules as text: what is read, what is refused and with which words."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataflow_assets.pipeline.expectations import ExpectSpec
@@ -103,11 +103,13 @@ values = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.builds(Rule, values, ops, numbers))
 def test_every_rule_is_read_as_it_is_written(rule):
     assert parse(str(rule)) == rule
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text('share(tokn.)<>=",0129e- psi', max_size=40))
 def test_any_text_is_a_rule_or_a_mistake(text):
     try:

@@ -162,14 +162,9 @@ def test_a_step_without_rows_passes_all_but_a_number_of_rows(tmp_path):
     rules = ("rows >= 1", "null(text) = 0", "words.p95 < 3", "share(words > 3) < 1", "kept.share >= 0.5")
     project = project_with(tmp_path, [{"text": "a"}] * 3, *rules)
     file = tmp_path / "small.yaml"
-    dropping = "filter_length, params: {column: text, min_chars: 9}"
-    file.write_text(
-        file.read_text().replace(
-            'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}',
-            dropping.replace(", params", "\n    params"),
-            1,
-        )
-    )
+    unchanged = 'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}'
+    dropping = "filter_length\n    params: {column: text, min_chars: 9}"
+    file.write_text(file.read_text().replace(unchanged, dropping, 1))
     work = walk(fresh_work(project).pipeline)
     found = check_results(work, work.pipeline.step("looked-at"))
     assert [result.passed for result in found] == [False, True, True, True, False]
@@ -237,3 +232,53 @@ def test_the_schema_of_pipelines_knows_expect_and_profile():
     assert fits(profile=False)
     assert not fits({"severity": "error"}) and not fits(5) and not fits({"that": "rows > 1", "each": "batch"})
     assert not fits({"that": "rows > 1", "severity": "fatal"}) and not fits(profile={"rate": 1})
+
+
+def test_rows_that_break_a_rule_are_shown_for_each_kind_of_value(tmp_path):
+    rows = [
+        {
+            "text": f"Read the page of number {place} twice."
+            if place % 3
+            else "Subscribe to our news.\nNow.",
+            "label": "ab"[place % 2],
+            "n": place,
+            "answer": None if place == 7 else "x",
+        }
+        for place in range(120)
+    ]
+    rules = {
+        "null(answer) = 0": ("a:8", "", "Read the page of number 7"),
+        "duplicates(text) <= 0": ("a:1", "", "Subscribe to our news."),
+        "near_duplicates(text) <= 0": ("a:1", "", "Subscribe to our news."),
+        "boilerplate(text) <= 0.1": ("a:1", "", "subscribe to our news"),
+        "label_conflicts(text, label) <= 0": ("a:1", "a", "Subscribe to our news."),
+        "share(n >= 100) <= 0": ("a:120", "119", "Read"),
+        "share(n >= 100) >= 1": ("a:1", "0", "Subscribe"),
+        "n.p05 >= 50": ("a:1", "0", "Subscribe"),
+        'share(label = "a") <= 0.1': ("a:1", "a", "Subscribe"),
+        'share(label = "a") >= 0.9': ("a:2", "b", "Read"),
+    }
+    for result, (row_id, value, text) in zip(judged(tmp_path, rows, *rules), rules.values(), strict=True):
+        assert result.examples, result
+        first = result.examples[0]
+        assert (result.passed, len(result.examples)) == (False, 1 if "null" in result.rule else 3), (
+            result.rule
+        )
+        assert (first.row_id, first.value, first.text.startswith(text)) == (row_id, value, True), result.rule
+
+
+def test_rejected_and_failed_rows_are_shown(tmp_path):
+    rules = [
+        f"{value} <= 0.1" for value in ("rejected(too_short).share", "rejected.share", "rejected(x).share")
+    ]
+    rows = [{"text": "no"}, {"text": "long enough"}] * 3
+    project = project_with(tmp_path, rows, "kept.share >= 0.9", *rules)
+    file = tmp_path / "small.yaml"
+    unchanged = 'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}'
+    dropping = "filter_length\n    params: {column: text, min_chars: 5}"
+    file.write_text(file.read_text().replace(unchanged, dropping, 1))
+    work = walk(fresh_work(project).pipeline)
+    found = check_results(work, work.pipeline.step("looked-at"))
+    assert [result.value for result in found] == [0.5, 0.5, 0.5, 0]
+    assert [(len(result.examples), result.passed) for result in found] == [(3, False)] * 3 + [(0, True)]
+    assert (found[0].examples[0].row_id, found[0].examples[0].text) == ("a:1", "no")
