@@ -1,21 +1,29 @@
 """What Dagster is told of a step's checks: their definitions, each evaluation, and what it has missed."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import dagster as dg
+import pyarrow as pa
 from dagster import DagsterInstance
 
+from dataflow_assets.batch import arrow_schema
 from dataflow_assets.checks import (
     CheckResult,
     FailedGate,
+    broken_for_sure,
     check_results,
     measures_of,
     raise_if_failed,
     result_of_batch,
 )
+from dataflow_assets.expectations.judging import StepRules, is_looked_at
 from dataflow_assets.io.batch_stream import Committed
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.preview import markdown_table
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline import Step
+from dataflow_assets.pipeline.expectations import ExpectSpec
 from dataflow_assets.pipeline_work import PipelineWork
 
 MAX_RETRIES_TAG = "dagster/max_retries"
@@ -34,11 +42,22 @@ def check_specs(step: Step, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
             + (", for each batch" if check.each == "batch" else ", over all batches"),
         )
         for check in step.checks
+    ] + [
+        dg.AssetCheckSpec(rule.check_name, asset=key, blocking=rule.blocking, description=_rule_text(rule))
+        for rule in step.expect
     ]
 
 
+def _rule_text(rule: ExpectSpec) -> str:
+    named = f"{rule.name}: " if rule.name else ""
+    return f"{named}`{rule.that}`, over all batches"
+
+
 class StepChecks:
-    """The checks of a step while it is made: those of each batch at once, the others at its end."""
+    """The checks and rules of a step while it is made.
+
+    Checks of each batch are judged at once, rules over the batches so far, and all at the end.
+    """
 
     def __init__(self, work: PipelineWork, step: Step, run: dg.DagsterRun, instance: DagsterInstance) -> None:
         self._work, self._step, self._run, self._instance = work, step, run, instance
@@ -46,6 +65,9 @@ class StepChecks:
         self._of_batch = [check for check in step.checks if check.each == "batch"]
         self._measures = measures_of(work, step)
         self._results: list[CheckResult] = []
+        self._rules, self._so_far = StepRules(work, step), list[CommitRecord]()
+        self._batches = len(work.known_manifest().batches) if step.expect else 0
+        self._told: set[str] = set()
 
     def committed(self, committed: Committed, report: bool) -> None:
         """Checks a committed batch, and reports it. Raises CheckFailed where a blocking check fails."""
@@ -56,9 +78,24 @@ class StepChecks:
                 self._instance.report_runless_asset_event(evaluation(self._key, result, partition=True))
             if check.blocking and not result.passed:
                 gates.append(FailedGate(self._step.name, result))
+        if self._step.expect:
+            self._so_far.append(committed.record)
+            gates += self._broken_rules()
         if gates:
             self._forbid_retries()
         raise_if_failed(gates)
+
+    def _broken_rules(self) -> list[FailedGate]:
+        """The blocking rules that are broken for sure, with batches to come; each is told once, at once."""
+        done = len(self._so_far)
+        if done >= self._batches or not is_looked_at(done):
+            return []
+        broken = broken_for_sure(self._work, self._step, self._rules, self._so_far)
+        for result in broken:
+            if result.name not in self._told:
+                self._instance.report_runless_asset_event(evaluation(self._key, result))
+        self._told |= {result.name for result in broken}
+        return [FailedGate(self._step.name, result) for result in broken if result.blocking]
 
     def finish(self) -> None:
         """Judges all batches of the step that are committed. Raises CorruptFile, StorageError."""
@@ -75,6 +112,7 @@ class StepChecks:
                 passed=bool(result.passed),
                 severity=_severity(result),
                 metadata=_metadata(result),
+                description=result.message or None,
             )
 
     def _forbid_retries(self) -> None:
@@ -92,6 +130,7 @@ def evaluation(key: dg.AssetKey, result: CheckResult, partition: bool = False) -
         metadata=_metadata(result),
         blocking=result.blocking,
         partition=result.batch if partition else None,
+        description=result.message or None,
     )
 
 
@@ -138,4 +177,10 @@ def _metadata(result: CheckResult) -> _Metadata:
         metadata["value"] = dg.MetadataValue.float(result.value)
     if result.batch is not None:
         metadata["batch"] = dg.MetadataValue.text(result.batch)
+    if result.rule:
+        metadata["rule"] = dg.MetadataValue.text(result.rule)
+    if result.examples:
+        rows = [asdict(example) for example in result.examples]
+        table = pa.Table.from_pylist(rows, arrow_schema(dict.fromkeys(rows[0], "string")))
+        metadata["examples"] = dg.MetadataValue.md(markdown_table(table))
     return metadata

@@ -1,14 +1,20 @@
-"""How the checks of a step stand: judged from its commit records and stored rows, so that all agree."""
+"""How the checks and rules of a step stand: judged from its commit records, profiles and stored rows.
+
+So all who ask are told the same.
+"""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dataflow_assets.errors import CheckFailed
+from dataflow_assets.expectations.examples import ExampleRow
+from dataflow_assets.expectations.judging import Judgement, StepRules
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.measures import Kind, Measure, Measures, Wanted
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.checks import CheckSpec, Rule
+from dataflow_assets.pipeline.expectations import ExpectSpec
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 
 _KINDS: dict[Rule, Kind] = {"null_rate": "nulls", "mean": "sum", "duplicate_share": "repeats"}
@@ -20,7 +26,8 @@ class CheckResult:
 
     `passed` is None where no batch is committed, `value` where there was nothing to measure: no rows
     came in, or none has a value. `limit` is by the names of the fields in the pipeline. `batch` is the
-    batch with the `value` of a check of each batch.
+    batch with the `value` of a check of each batch. A rule of `expect` has its text as `rule`, what is to
+    be said of it, and rows that show why it is broken.
     """
 
     name: str
@@ -30,11 +37,14 @@ class CheckResult:
     blocking: bool
     batches: int
     batch: str | None = None
+    rule: str = ""
+    message: str = ""
+    examples: list[ExampleRow] = field(default_factory=list)
 
     @property
     def limit_text(self) -> str:
-        """`min_mean 5, max_mean 9`."""
-        return ", ".join(f"{name} {bound:g}" for name, bound in self.limit.items())
+        """`min_mean 5, max_mean 9`, or the rule."""
+        return self.rule or ", ".join(f"{name} {bound:g}" for name, bound in self.limit.items())
 
     @property
     def value_text(self) -> str:
@@ -51,13 +61,21 @@ class FailedGate:
 
     def __str__(self) -> str:
         found, many = self.result, self.result.batches != 1
+        if found.rule:
+            return f"step {self.step!r}: rule {found.name!r} is broken: {found.message}; {_held('expect')}"
         over = f"batch {found.batch!r}" if found.batch else f"{found.batches} batch{'es' if many else ''}"
         return (
             f"step {self.step!r}: blocking check {found.name!r} failed: {found.value_text} in {over}, "
-            f"expected {found.limit_text}; nothing that depends on the step is made, what was "
-            "committed stays. Change the step or its input, do failed rows again with `dataflow-assets "
-            "retry-failed`, or change the limit under `checks`, then run again"
+            f"expected {found.limit_text}; {_held('checks')}"
         )
+
+
+def _held(field: str) -> str:
+    return (
+        "nothing that depends on the step is made, what was committed stays. Change the step or its input, "
+        "do failed rows again with `dataflow-assets retry-failed`, or change the limit under "
+        f"`{field}`, then run again"
+    )
 
 
 def check_results(work: PipelineWork, step: Step, save: bool = False) -> list[CheckResult]:
@@ -65,14 +83,53 @@ def check_results(work: PipelineWork, step: Step, save: bool = False) -> list[Ch
 
     With `save` what was measured is stored, for whoever asks next; only for who holds the lock.
     """
-    if not step.checks:
+    if not step.checks and not step.expect:
         return []
-    measures = measures_of(work, step)
+    measures, rules = measures_of(work, step), StepRules(work, step)
     records = _records(work, step)
     results = [_result(check, records, measures) for check in step.checks]
+    results += _results_of_rules(work, step, rules, records)
     if save:
-        measures.save()
+        if step.checks:
+            measures.save()
+        if step.expect:
+            rules.save()
     return results
+
+
+def _results_of_rules(
+    work: PipelineWork, step: Step, rules: StepRules, records: Sequence[CommitRecord]
+) -> list[CheckResult]:
+    judged = rules.results(records, _batches(work)) if step.expect else []
+    if not judged:
+        return [result_of_rule(spec, None, 0) for spec in step.expect]
+    return [result_of_rule(spec, each, len(records)) for spec, each in zip(step.expect, judged, strict=True)]
+
+
+def result_of_rule(spec: ExpectSpec, judged: Judgement | None, batches: int) -> CheckResult:
+    """How a rule stands over so many batches.
+
+    One that is an error, and broken so far but not for sure, blocks nothing yet.
+    """
+    limit = {spec.rule.op: spec.rule.limit}
+    if judged is None:
+        return CheckResult(spec.check_name, None, None, limit, spec.blocking, batches, rule=str(spec.rule))
+    return CheckResult(
+        spec.check_name,
+        judged.passed,
+        judged.value,
+        limit,
+        spec.blocking and (judged.passed or judged.is_sure),
+        batches,
+        rule=str(spec.rule),
+        message=judged.message,
+        examples=judged.examples,
+    )
+
+
+def _batches(work: PipelineWork) -> int:
+    manifest = work.manifest()
+    return len(manifest.batches) if manifest else 0
 
 
 def measures_of(work: PipelineWork, step: Step) -> Measures:
@@ -88,15 +145,28 @@ def result_of_batch(check: CheckSpec, record: CommitRecord, measures: Measures) 
 def failed_gates(work: PipelineWork, step: Step, dirty: Collection[str]) -> list[FailedGate]:
     """The blocking checks of a step that fail whatever is made now; batches in `dirty` are made again.
 
-    A check over all batches fails only where none is dirty. Raises CorruptFile, StorageError.
+    A check over all batches fails only where none is dirty, a rule also where it is broken for sure.
+    Raises CorruptFile, StorageError.
     """
-    blocking = [check for check in step.checks if check.blocking and (check.each == "batch" or not dirty)]
-    if not blocking:
+    if not step.is_gate:
         return []
-    measures = measures_of(work, step)
     records = [record for record in _records(work, step) if record.batch not in dirty]
+    blocking = [check for check in step.checks if check.blocking and (check.each == "batch" or not dirty)]
+    measures = measures_of(work, step)
     results = [_result(check, records, measures) for check in blocking]
+    if step.expect:
+        rules = StepRules(work, step)
+        judge = broken_for_sure if dirty else _results_of_rules
+        results += [result for result in judge(work, step, rules, records) if result.blocking]
     return [FailedGate(step.name, result) for result in results if result.passed is False]
+
+
+def broken_for_sure(
+    work: PipelineWork, step: Step, rules: StepRules, records: Sequence[CommitRecord]
+) -> list[CheckResult]:
+    """The rules that these batches break, whatever the others hold."""
+    found = rules.broken_for_sure(records, _batches(work))
+    return [result_of_rule(spec, judged, len(records)) for spec, judged in found]
 
 
 def raise_if_failed(gates: Iterable[FailedGate]) -> None:

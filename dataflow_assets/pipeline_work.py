@@ -11,6 +11,7 @@ from dataflow_assets.engines.replicas.ray_connection import RaySettings, require
 from dataflow_assets.engines.where_it_pays import Payoff
 from dataflow_assets.engines.worker_pool import WorkerPools
 from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.expectations.needs import check_references, pairs_of, read_texts
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
 from dataflow_assets.fingerprints import hash_of
@@ -21,7 +22,6 @@ from dataflow_assets.operators.llm.operator import DEFAULT_SERVING, LLMOperator
 from dataflow_assets.operators.operator import DatasetOperator, Operator
 from dataflow_assets.operators.splitting.tokenizer import find_tokenizer
 from dataflow_assets.pipeline import Pipeline, Step
-from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.pipeline.replicas import replica_request
 from dataflow_assets.plugins.known import wanted_plugins
@@ -128,6 +128,7 @@ class PipelineWork:
             raise ConfigError("\n".join(missing))
         if any(replica_request(step) for step in self.pipeline.steps):
             require_ray()
+        check_references(self.pipeline)
         if not self.source_is_current():
             self.check_source_columns()
 
@@ -195,7 +196,14 @@ class PipelineWork:
         if spec is False:
             return None
         tokenizer = find_tokenizer(spec.tokenizer, self.pipeline.base_dir) if spec.tokenizer else None
-        return Profiler(rates_for(self._source_bytes, spec.share), tokenizer, spec.measures)
+        rules = [] if name == SOURCE else self.pipeline.step(name).expect
+        rates = rates_for(self._source_bytes, spec.share)
+        return Profiler(rates, tokenizer, spec.measures, pairs_of(rules), read_texts(rules))
+
+    @property
+    def own_measures(self) -> list[str]:
+        """The names of the pipeline's own measures."""
+        return [] if self.pipeline.profile is False else list(self.pipeline.profile.measures)
 
     @cached_property
     def _source_bytes(self) -> int:
@@ -265,7 +273,7 @@ class PipelineWork:
     def _following(self, step: Step, selected: Collection[str]) -> "list[StepWork | StateWork]":
         """The selected steps, and states, that are made at once from the rows of the step, in order."""
         found: list[StepWork | StateWork] = []
-        led = set() if any_blocking(step.checks) else {step.name}
+        led = set() if step.is_gate else {step.name}
         for later in self._after(step):
             if not set(self.pipeline.parents(later.name)) <= led:
                 continue
@@ -273,13 +281,13 @@ class PipelineWork:
             if state is not None and state_name(later.name) in selected:
                 found.append(state)
             elif state is None and later.name in selected and self._may_follow(later):
-                led |= set() if any_blocking(later.checks) else {later.name}
+                led |= set() if later.is_gate else {later.name}
                 found.append(self.step(later))
         return found
 
     def _may_follow(self, step: Step) -> bool:
         has_many_in_hand = self.pipeline.serving(step) is not None or replica_request(step) is not None
-        return not has_many_in_hand and not any_blocking(step.checks, each="batch")
+        return not has_many_in_hand and not step.may_stop_early
 
     def _after(self, step: Step) -> list[Step]:
         steps = self.pipeline.ordered_steps

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dataflow_assets.control import Pause, StopFlag, held_signals, is_locked, pipeline_lock
 from dataflow_assets.errors import ConfigError, Paused, PipelineBusy, SourceError, Stopped
+from dataflow_assets.expectations.last_runs import keep_last_runs
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.plugins.told import ToldPlugins
@@ -70,6 +71,8 @@ class RunningTask:
             self.store.ask_pause(self._own_pause(error))
         last = self._last_state(error)
         try:
+            if last.state == "done" and self._work is not None:
+                keep_last_runs(self._work)
             self.store.write(last)
         finally:
             self.told.end_of_task(last.state, last.step, error)

@@ -8,7 +8,6 @@ from dataflow_assets.checks import CheckResult, FailedGate, check_results
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import PauseCause
 from dataflow_assets.io.commit_record import CommitRecord
-from dataflow_assets.pipeline.checks import any_blocking
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import plan_of
 from dataflow_assets.task_state import State, TaskState, existing_state
@@ -123,7 +122,7 @@ def step_statuses(work: PipelineWork, keys: Sequence[str]) -> list[StepStatus]:
 
 def _failed_gates(work: PipelineWork, keys: Sequence[str]) -> list[FailedGate]:
     steps = work.pipeline.ordered_steps
-    may_fail = keys and any(any_blocking(step.checks) for step in steps)
+    may_fail = keys and any(step.is_gate for step in steps)
     return plan_of(work, steps, keys).gates if may_fail else []
 
 

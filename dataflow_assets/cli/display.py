@@ -168,8 +168,11 @@ def shown_usage(usage: Mapping[str, float]) -> str:
 
 
 def shown_check(check: CheckResult) -> str:
-    """`check mean_score failed: 3.1 in batch in_b00002 (min_mean 5), a warning`."""
+    """`check mean_score failed: 3.1 in batch in_b00002 (min_mean 5), a warning`; of a rule its message."""
     word = {None: "not looked at yet", True: "passed", False: "failed"}[check.passed]
+    if check.rule:
+        told = check.message or f"expected {check.rule}"
+        return f"rule {check.name} {word}: {told}, {'an error' if check.blocking else 'a warning'}"
     value = "" if check.passed is None else f": {check.value_text}"
     batch = f" in batch {check.batch}" if check.batch else ""
     kind = "blocking" if check.blocking else "a warning"

@@ -15,6 +15,7 @@ from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
 from dataflow_assets.cli.look_commands import list_pipelines, sample, status, validate
 from dataflow_assets.cli.operator_commands import list_operators
+from dataflow_assets.cli.profile_command import profile_command
 from dataflow_assets.cli.report_command import report
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.start_commands import init, new, schema
@@ -52,6 +53,7 @@ for command in (
     list_pipelines,
     list_operators,
     sample,
+    profile_command,
     trace,
     report,
     export,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from dataflow_assets.batch import ROW_ID, ColumnType, Schema
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.expectations.needs import problems_of_rules
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, Operator
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.graph import SOURCE
@@ -70,6 +71,10 @@ def _walked(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> _Wal
         walk.columns[step.name] = _after(walk, step.name, came)
         for check in step.checks:
             if problem := check.problem(walk.columns[step.name].schema):
+                walk.problem(pipeline.place(step), problem)
+        if step.expect:
+            before = {parent: walk.columns[parent].schema for parent in parents}
+            for problem in problems_of_rules(pipeline, step, walk.columns[step.name].schema, before):
                 walk.problem(pipeline.place(step), problem)
     if walk.problems:
         raise ConfigError(walk.problems)

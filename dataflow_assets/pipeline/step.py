@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator, find_operator
-from dataflow_assets.pipeline.checks import Checks
+from dataflow_assets.pipeline.checks import Checks, any_blocking
 from dataflow_assets.pipeline.environment import redacted, typed_by_field
+from dataflow_assets.pipeline.expectations import Expectations
 from dataflow_assets.pipeline.graph import graph_problems
 from dataflow_assets.pipeline.names import StepName
 from dataflow_assets.pipeline.problems import (
@@ -51,6 +52,29 @@ class Step(ReplicaOptions, _OperatorOfStep):
 
     budget: BudgetSpec | None = Field(default=None, description="Ceilings of the calls of this step.")
     checks: Checks = Field(default=[], description="Limits for what comes out; shown as asset checks.")
+    expect: Expectations = Field(
+        default=[], description="Rules for the profile of what comes out; shown as asset checks."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_check_of_a_name(self) -> "Step":
+        names = {check.check_name for check in self.checks}
+        twice = next((rule for rule in self.expect if rule.check_name in names), None)
+        if twice is not None:
+            raise ValueError(
+                f"expect: {twice.that!r} is called {twice.check_name!r}, as a check is; give it a `name`"
+            )
+        return self
+
+    @property
+    def is_gate(self) -> bool:
+        """Whether a check or rule of it stops what is downstream."""
+        return any_blocking(self.checks) or any(rule.blocking for rule in self.expect)
+
+    @property
+    def may_stop_early(self) -> bool:
+        """Whether it is looked at batch by batch, and may stop behind one."""
+        return any_blocking(self.checks, each="batch") or any(rule.blocking for rule in self.expect)
 
     if not TYPE_CHECKING:  # so that type checkers see the fields
 

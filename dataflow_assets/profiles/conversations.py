@@ -12,6 +12,7 @@ CONVERSATION_MEASURES = {
     "turn_tokens": "tokens of a turn, in the mean of the conversation",
     "unfinished": "1 where the last turn ends without a mark that ends a sentence",
 }
+CONVERSATION_LABELS = {"last_role": "role of the last turn"}
 _ROLES, _TEXTS = ("role", "from"), ("content", "value")
 
 

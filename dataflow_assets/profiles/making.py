@@ -40,12 +40,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class HowToProfile:
-    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label."""
+    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label.
+
+    Short values are measured as texts only with `short_texts`.
+    """
 
     rates: Rates = field(default_factory=Rates)
     tokenize: Tokenize | None = None
     own: Mapping[str, OwnMeasure] = field(default_factory=dict)
     pairs: Sequence[Pair] = ()
+    short_texts: bool = False
 
 
 def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
@@ -106,14 +110,14 @@ def _add_texts(
 ) -> None:
     """Counts of contents over all rows, lengths over the cheap sample, the rest over the deep one.
 
-    Short values are names and labels: how they are written is not measured.
+    Short values are names and labels: how they are written is measured only where that is asked for.
     """
     there = column.drop_null() if column.null_count else column
     hashes = hashes_of(there)
     found.contents = Contents.of(hashes, rates.cheap)
     found.top, found.top_is_all = _top(there, hashes)
     found.sampled.cheap["chars"] = _numbers(pc.utf8_length(cheap))
-    if (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
+    if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
         return
     is_there = deep.is_valid().to_numpy()
     for name, values in text_measures(deep.drop_null().to_pylist(), how.tokenize).items():
@@ -138,9 +142,14 @@ def _top(column: pa.ChunkedArray, hashes: np.ndarray) -> tuple[dict[str, int], b
     values = column.take(pa.array(places[chosen])).to_pylist()
     found: dict[str, int] = {}
     for value, count in zip(values, counts[chosen].tolist(), strict=True):
-        short = value if len(value) <= _TOP_CHARS else f"{value[:_TOP_CHARS]}…"
+        short = short_value(value)
         found[short] = found.get(short, 0) + count
     return found, is_all
+
+
+def short_value(value: str) -> str:
+    """A value as the counts of frequent values have it."""
+    return value if len(value) <= _TOP_CHARS else f"{value[:_TOP_CHARS]}…"
 
 
 def _add_conversations(found: ColumnProfile, values: Sequence[object], tokenize: Tokenize | None) -> None:
@@ -176,13 +185,21 @@ def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
 
 
 def _pair(table: pa.Table, pair: Pair, rate: float) -> Contents:
-    """The different labels of each input, as values whose hash is that of the input in its upper half."""
-    inputs = np.zeros(table.num_rows, np.uint64)
-    for name in pair.inputs:
-        inputs = inputs * np.uint64(0x9E3779B97F4A7C15) + hashes_of(table[name])
-    labels = hashes_of(table[pair.label])
-    joint = (inputs & np.uint64(0xFFFFFFFF00000000)) | (labels >> np.uint64(32))
-    return Contents.of(joint, rate)
+    """The different labels of each input."""
+    return Contents.of(joint_hashes(input_hashes(table, pair.inputs), hashes_of(table[pair.label])), rate)
+
+
+def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:
+    """A hash of the values of these columns for each row."""
+    hashes = np.zeros(table.num_rows, np.uint64)
+    for name in inputs:
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + hashes_of(table[name])
+    return hashes
+
+
+def joint_hashes(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Hashes of an input with its label: that of the input in the upper half, of the label in the lower."""
+    return (inputs & np.uint64(0xFFFFFFFF00000000)) | (labels >> np.uint64(32))
 
 
 def _sums(column: pa.ChunkedArray) -> Sums:

@@ -21,24 +21,29 @@ from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
 from dataflow_assets.profiles.stored import read_profile, write_profile
 
 _log = logging.getLogger(__name__)
-_MEASURES_VERSION = 1
+_MEASURES_VERSION = 2
 
 
 @dataclass(frozen=True)
 class Profiler:
-    """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name."""
+    """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name.
+
+    `pairs` and `short_texts` are what the rules of the step look at beside the usual.
+    """
 
     rates: Rates
     tokenizer: TokenizerFile | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[Pair, ...] = ()
+    short_texts: bool = False
 
     @cached_property
     def settings(self) -> str:
         """What profiles must have in common to be put together; the rates may differ."""
         tokenizer = self.tokenizer and self.tokenizer.digest
         pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
-        return hash_of([_MEASURES_VERSION, fingerprint_of_hashing(), tokenizer, dict(self.own), pairs])
+        asked = [dict(self.own), pairs, self.short_texts]
+        return hash_of([_MEASURES_VERSION, fingerprint_of_hashing(), tokenizer, *asked])
 
     def look(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Notes:
         """Makes and stores the profile of a batch; gives some numbers of it to be told with the batch.
@@ -79,10 +84,10 @@ class Profiler:
         """What is measured, with its functions at hand. Raises ConfigError where one is not there."""
         own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
         tokenize = None if self.tokenizer is None else partial(_token_counts, self.tokenizer)
-        return HowToProfile(self.rates, tokenize, own, self.pairs)
+        return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
 
     def __reduce__(self):
-        return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs)
+        return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs, self.short_texts)
 
 
 def _token_counts(tokenizer: TokenizerFile, texts: Sequence[str]) -> list[int]:

@@ -13,8 +13,17 @@ from dataflow_assets.text.language import han_share
 
 _URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
 _HTML = re.compile(r"</?[A-Za-z][^<>]{0,200}>|&(?:#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
-# What UTF-8 looks like once it was read as Latin-1 or Windows-1252, and what replaces lost characters.
-_DAMAGED = re.compile("\ufffd|[ÂÃ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€|ï¿½|锟斤拷")
+_LATIN = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_ODD = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ˜™š›œžŸ"
+# What is left where characters were lost, where UTF-8 was read as Latin-1 or Windows-1252 (of two letters
+# beside each other at least one sign that no sentence has), where GBK was, where UTF-8 was read as GBK.
+_DAMAGED = re.compile(
+    f"\ufffd|[ÂÃ][\x80-\xbf{_LATIN}]|(?:[ÎÏÐÑØÙ][\x80-\xbf{_LATIN}]){{2}}"
+    f"|[à-ï](?:[{_ODD}][\x80-\xbf{_LATIN}]|[\x80-\xbf{_LATIN}][{_ODD}])|ð[\x80-\xbf{_LATIN}]{{3}}"
+    "|(?!.(.)\\1\\1)(?:[À-ÖØ-öø-ÿ][¡-ÿ]|[¡-ÿ][À-ÖØ-öø-ÿ]){3}"
+    "|[锛銆紝鐨殑浠鍙瀹屽鍏杩鍒鐢鏂鈥鏄璇鍦屾]|锟斤拷"
+)
+_MAYBE_DAMAGED = re.compile("[\ufffd\xa1-\xff锛銆紝鐨殑浠鍙瀹屽鍏杩鍒鐢鏂鈥鏄璇鍦屾锟]")
 _CLOSING, _ENDS = " \t\r\n\"'”’」』）)]}*_", ".!?。！？…"
 _TOKENS_A_WORD, _TOKENS_A_CJK_CHAR, _TOKENS_A_MARK = 1.2, 0.7, 0.6
 _FIRST_CHARS = 4000
@@ -38,6 +47,7 @@ TEXT_MEASURES = {
     "repetition": "share of runs of three words that were in the text before",
     "unfinished": "1 where the text ends without a mark that ends a sentence",
 }
+TEXT_LABELS = {"language": "ISO 639-1 code of the text's beginning, `other` for one that is not known"}
 
 
 def text_measures(texts: Sequence[str], tokenize: Tokenize | None = None) -> dict[str, np.ndarray]:
@@ -81,7 +91,9 @@ def _html_remains(text: str) -> int:
 
 
 def _damaged(text: str) -> int:
-    return 0 if text.isascii() else len(_DAMAGED.findall(text))
+    if text.isascii() or not _MAYBE_DAMAGED.search(text):
+        return 0
+    return sum(1 for _ in _DAMAGED.finditer(text))
 
 
 def _unfinished(text: str) -> bool:
@@ -116,15 +128,14 @@ def near_hashes(texts: pl.Series, rate: float) -> np.ndarray:
 
 def piece_hashes(text: str) -> list[int]:
     """Hashes of the text's first sentences and lines, each once: what many texts share is boilerplate."""
-    pieces = (piece.strip().lower() for piece in _PIECES.split(text[:_FIRST_CHARS]))
-    long = {
-        piece
+    return sorted(pieces_by_hash(text))[:_MOST_PIECES]
+
+
+def pieces_by_hash(text: str) -> dict[int, str]:
+    """The sentences and lines that say enough to be boilerplate, in lower case."""
+    pieces = {piece.strip().lower() for piece in _PIECES.split(text[:_FIRST_CHARS])}
+    return {
+        xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")): piece
         for piece in pieces
-        if len(piece) >= _MIN_PIECE_CHARS or (han_share(piece) > 0.5 and len(piece) >= 6)
+        if len(piece) >= _MIN_PIECE_CHARS or (len(piece) >= _MIN_PIECE_CHARS // 2 and han_share(piece) > 0.5)
     }
-    hashes = sorted(xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")) for piece in long)
-    return hashes[:_MOST_PIECES]
-
-
-def _says_much(piece: str) -> bool:
-    return len(piece) >= _MIN_PIECE_CHARS // 2 and han_share(piece) > 0.5

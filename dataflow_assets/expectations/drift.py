@@ -1,0 +1,110 @@
+"""How far a distribution is from that of a reference: PSI of numbers, Jensen-Shannon of values."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dataflow_assets.expectations.bounds import chi_square_bound
+from dataflow_assets.profiles.profile import ColumnProfile, Profile
+
+_DECILES = np.arange(1, 10) / 10
+_NATS_OF_A_BIT = math.log(2)
+
+
+class Bins(NamedTuple):
+    """How many values lie up to each edge and above the one before, and how many above the last."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+class Distance(NamedTuple):
+    """A distance, what it may be by chance where both have one distribution, and how many values were seen.
+
+    `grown` is the place, or the value, whose share grew most.
+    """
+
+    value: float
+    by_chance: float
+    seen: int
+    seen_before: int
+    grown: int | str
+
+
+def reference_of(profile: Profile) -> dict:
+    """What drift is measured against, as plain JSON: bins of each measure, counts of each label and value."""
+    return {
+        "rows": profile.rows,
+        "columns": {name: _column(profile, name, column) for name, column in profile.columns.items()},
+    }
+
+
+def _column(profile: Profile, name: str, column: ColumnProfile) -> dict:
+    numbers = {measure: profile.measure(name, measure) for measure in profile.measures_of(name)}
+    found: dict = {
+        "numbers": {measure: deciles(values)._asdict() for measure, values in numbers.items() if len(values)},
+        "labels": {label: dict(profile.labels(name, label)) for label in column.sampled.labels},
+    }
+    if column.kind in ("string", "bool"):
+        found["values"] = value_counts(profile.rows, column)
+    return found
+
+
+def value_counts(rows: int, column: ColumnProfile) -> dict[str, int]:
+    """How often each frequent value is there; the others together are `…`."""
+    counts = dict(column.top)
+    others = rows - column.nulls - sum(counts.values())
+    return {**counts, "…": counts.get("…", 0) + others} if others > 0 else counts
+
+
+def deciles(values: np.ndarray) -> Bins:
+    """Ten bins of equal counts; a value that fills more than one of them has a bin of its own."""
+    cuts = np.quantile(values, _DECILES, method="inverted_cdf").astype(np.float64)
+    edges: list[float] = []
+    for cut, count in zip(*np.unique(cuts, return_counts=True), strict=True):
+        if count > 1:
+            edges.append(float(np.nextafter(cut, -math.inf)))
+        edges.append(float(cut))
+    return Bins(edges, counts_in(edges, values))
+
+
+def counts_in(edges: Sequence[float], values: np.ndarray) -> list[int]:
+    """How many of the values are in each bin."""
+    places = np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
+    return np.bincount(places, minlength=len(edges) + 1).tolist()
+
+
+def population_stability(before: Bins, values: np.ndarray) -> Distance:
+    """PSI of the values against the bins of a reference, half a value added to each bin."""
+    counts = counts_in(before.edges, values)
+    now, then = _smoothed(counts), _smoothed(before.counts)
+    value = float(np.sum((now - then) * np.log(now / then)))
+    seen, seen_before = len(values), sum(before.counts)
+    filled = sum(1 for pair in zip(counts, before.counts, strict=True) if any(pair))
+    by_chance = chi_square_bound(max(1, filled - 1)) * (1 / max(1, seen) + 1 / max(1, seen_before))
+    return Distance(value, by_chance, seen, seen_before, int(np.argmax(now - then)))
+
+
+def jensen_shannon(before: Mapping[str, int], now: Mapping[str, int]) -> Distance:
+    """The divergence of the shares of values, in bits: 0 for equal ones, 1 where none is in common."""
+    names = sorted({*before, *now})
+    seen, seen_before = sum(now.values()), sum(before.values())
+    one = np.array([now.get(name, 0) for name in names]) / max(1, seen)
+    other = np.array([before.get(name, 0) for name in names]) / max(1, seen_before)
+    middle = (one + other) / 2
+    value = float((_divergence(one, middle) + _divergence(other, middle)) / 2)
+    by_chance = chi_square_bound(max(1, len(names) - 1)) / (8 * _NATS_OF_A_BIT)
+    by_chance *= 1 / max(1, seen) + 1 / max(1, seen_before)
+    return Distance(max(0.0, value), by_chance, seen, seen_before, names[int(np.argmax(one - other))])
+
+
+def _smoothed(counts: Sequence[int]) -> np.ndarray:
+    more = np.array(counts, np.float64) + 0.5
+    return more / more.sum()
+
+
+def _divergence(one: np.ndarray, other: np.ndarray) -> float:
+    there = one > 0
+    return float(np.sum(one[there] * np.log2(one[there] / other[there])))

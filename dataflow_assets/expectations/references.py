@@ -1,0 +1,103 @@
+"""The profiles that drift is measured against: a file, and what the last complete runs left of a step."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from dataflow_assets.errors import ConfigError, StorageError
+from dataflow_assets.expectations.drift import reference_of
+from dataflow_assets.io import atomic
+from dataflow_assets.io.layout import STATE
+from dataflow_assets.pipeline.problems import printable, shown
+
+if TYPE_CHECKING:
+    from dataflow_assets.io.step_folder import StepFolder
+    from dataflow_assets.profiles.profile import Profile
+
+LAST_RUNS_FILE = "last_runs.json"
+REFERENCE = "reference"
+_MOST_KEPT = 2
+
+
+def profile_file(profile: "Profile", pipeline: str, step: str) -> bytes:
+    """What `dataflow-assets profile` writes: the profile for people, and what drift is measured against."""
+    found = {"pipeline": pipeline, "step": step, **profile.as_json(), REFERENCE: reference_of(profile)}
+    return orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def read_reference(base_dir: Path, name: str) -> dict:
+    """The reference in a file; a relative path counts from the pipeline's. Raises ConfigError."""
+    path = base_dir / Path(name).expanduser()
+    how = "`dataflow-assets profile PIPELINE --step STEP --to FILE.json` writes one"
+    try:
+        found = orjson.loads(path.read_bytes())
+        reference = found[REFERENCE]
+        _check(reference)
+    except (OSError, ValueError) as error:
+        why = "is no JSON" if isinstance(error, orjson.JSONDecodeError) else _reason(error)
+        raise ConfigError(f"the reference {printable(str(path))} {why}; {how}") from None
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise ConfigError(f"the reference {printable(str(path))} is no profile; {how}") from None
+    return reference
+
+
+def _reason(error: Exception) -> str:
+    return f"cannot be read: {getattr(error, 'strerror', None) or shown(str(error))}"
+
+
+def _check(reference: Mapping) -> None:
+    """Raises what a file of another kind raises."""
+    for column in reference["columns"].values():
+        for bins in column["numbers"].values():
+            edges, counts = list(map(float, bins["edges"])), list(map(int, bins["counts"]))
+            if len(counts) != len(edges) + 1 or edges != sorted(edges):
+                raise KeyError("edges")
+        for counts in (*column["labels"].values(), column.get("values", {})):
+            list(map(int, counts.values()))
+
+
+def last_run_reference(folder: "StepFolder", contents: str) -> dict | None:
+    """The profile of the last complete run whose rows were others than these; None for none."""
+    kept = _last_run(folder, contents)
+    return None if kept is None else kept["profile"]
+
+
+def last_run_contents(folder: "StepFolder", contents: str) -> str | None:
+    """What that profile is of."""
+    kept = _last_run(folder, contents)
+    return None if kept is None else kept["contents"]
+
+
+def _last_run(folder: "StepFolder", contents: str) -> dict | None:
+    return next((kept for kept in _kept(folder) if kept["contents"] != contents), None)
+
+
+def keep_last_run(folder: "StepFolder", contents: str, profile: "Profile") -> None:
+    """Keeps the profile of a run that is complete, and the one before it. Raises StorageError."""
+    kept = [each for each in _kept(folder) if each["contents"] != contents]
+    kept = [{"contents": contents, "profile": reference_of(profile)}, *kept][:_MOST_KEPT]
+    path = folder.path / STATE / LAST_RUNS_FILE
+    atomic.make_folder(path.parent)
+    atomic.write_atomically(path, orjson.dumps(kept))
+
+
+def newest_contents(folder: "StepFolder") -> str | None:
+    """What the newest kept profile is of."""
+    return next((kept["contents"] for kept in _kept(folder)), None)
+
+
+def _kept(folder: "StepFolder") -> list[dict]:
+    """What is kept, newest first; nothing where the file is damaged."""
+    path = folder.path / STATE / LAST_RUNS_FILE
+    try:
+        found = orjson.loads(path.read_bytes())
+        for kept in found:
+            _check(kept["profile"])
+            kept["contents"]
+        return found
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return []
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}; give permission") from error
