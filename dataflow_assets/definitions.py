@@ -22,7 +22,7 @@ def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
     assets, jobs, sensors, schedules = [], [], [], []
     for pipeline in pipelines:
         work = PipelineWork(pipeline)
-        assets += pipeline_assets(work)
+        assets += pipeline_assets(work, pages=True)
         job = read_source_job(pipeline)
         jobs += [job, pause_job(pipeline), resume_job(pipeline), retry_failed_job(work)]
         sensors.append(watch_sensor(work))
