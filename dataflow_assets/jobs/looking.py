@@ -1,4 +1,4 @@
-"""The Dagster jobs that change nothing in a pipeline: export of its rows, and profiles of its steps."""
+"""The Dagster jobs that change nothing in a pipeline: export of its rows, profiles, report."""
 
 from pathlib import Path
 
@@ -77,3 +77,34 @@ def profile_job(work: PipelineWork) -> dg.JobDefinition:
         "top values. Each profile is an observation of its asset."
     )
     return single_op_job(profile, name, text, ProfileConfig, NO_RETRIES)
+
+
+class ReportConfig(dg.Config):
+    """Where the report and the data card are written."""
+
+    to: str = Field(
+        default="",
+        description="The page, an .html file; empty: exports/<pipeline>.html in the folder in which Dagster "
+        "was started.",
+    )
+    card: str = Field(default="", description="The data card for Hugging Face, an .md file; empty: none.")
+
+
+def report_job(work: PipelineWork) -> dg.JobDefinition:
+    """The job `<pipeline>_report`: what the steps did to the data, as one page."""
+    pipeline = work.pipeline
+    name = job_name(pipeline, "report")
+    text = same_as(
+        pipeline, "report", f"Writes what the steps of {pipeline.name} did to the data as one page."
+    )
+
+    @dg.op(name=f"{name}_op")
+    def report(context: dg.OpExecutionContext, config: ReportConfig) -> None:
+        from dataflow_assets.report.writing import write_report
+
+        to = Path(config.to or f"exports/{pipeline.name}.html").absolute()
+        card = Path(config.card).absolute() if config.card else None
+        paths = write_report(work, to, card)
+        context.add_output_metadata({path.suffix[1:]: dg.MetadataValue.path(path) for path in paths})
+
+    return single_op_job(report, name, text, ReportConfig, NO_RETRIES)
