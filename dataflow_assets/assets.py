@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import dagster as dg
 
+from dataflow_assets.asset_pages import AssetPage, AssetPages
 from dataflow_assets.check_events import StepChecks, check_specs
 from dataflow_assets.checks import raise_if_held
 from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.io.lineage import Parents
-from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput, folder_metadata
+from dataflow_assets.io.step_files import ONLY_NEW_TAG, StepOutput
 from dataflow_assets.mirror import (
+    asset_columns,
     asset_key,
     mark_outdated,
     parents_of,
@@ -37,33 +39,39 @@ def partitions_of(pipeline: Pipeline) -> dg.DynamicPartitionsDefinition:
     return dg.DynamicPartitionsDefinition(name=pipeline.name)
 
 
-def pipeline_assets(work: PipelineWork) -> list[dg.AssetsDefinition]:
-    """One asset for the source, one for each step, one for the state of each dataset-scope step."""
+def pipeline_assets(work: PipelineWork, pages: bool = False) -> list[dg.AssetsDefinition]:
+    """One asset for the source, one for each step, one for the state of each dataset-scope step.
+
+    With `pages` they have all that the UI shows of them before a run, which takes a look at the source.
+    """
     pipeline = work.pipeline
+    shown = AssetPages(work, pages)
     with warnings.catch_warnings():
         # `backfill_policy` is beta; saying so once for every asset helps nobody.
         warnings.simplefilter("ignore", dg.BetaWarning)
-        assets = [_source_asset(work)]
+        assets = [_source_asset(work, shown.source())]
         for step in pipeline.ordered_steps:
             if isinstance(pipeline.operator(step.name), DatasetOperator):
-                assets.append(_state_asset(work, step))
-            assets.append(_step_asset(work, step))
+                assets.append(_state_asset(work, step, shown.state(step)))
+            assets.append(_step_asset(work, step, shown.step(step)))
     return assets
 
 
-def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
+def _source_asset(work: PipelineWork, page: AssetPage) -> dg.AssetsDefinition:
     pipeline = work.pipeline
 
     @dg.asset(
         key=asset_key(pipeline, SOURCE),
         group_name=identifier(pipeline.name),
-        description=f"What {pipeline.name} reads: {pipeline.description}".rstrip(": "),
         io_manager_key=IO_MANAGER_KEY,
         backfill_policy=_ONE_RUN,
         code_version=settings_hash(pipeline),
-        kinds={pipeline.format},
-        metadata=folder_metadata(work.layout.step(0)),
         pool=pipeline.name,
+        description=page.description,
+        metadata=page.metadata,
+        tags=page.tags,
+        kinds=page.kinds,
+        owners=page.owners,
     )
     def source(context: dg.AssetExecutionContext) -> StepOutput:
         def finish(manifest: Manifest) -> None:
@@ -76,30 +84,27 @@ def _source_asset(work: PipelineWork) -> dg.AssetsDefinition:
     return source
 
 
-def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
+def _step_asset(work: PipelineWork, step: Step, page: AssetPage) -> dg.AssetsDefinition:
     pipeline = work.pipeline
     operator = pipeline.operator(step.name)
     parents = parents_of(pipeline, step)
-    number = pipeline.step_number(step.name)
 
     @dg.asset(
         key=asset_key(pipeline, step.name),
         deps=[*parents.batches.values(), *parents.whole.values()],
         group_name=identifier(pipeline.name),
-        description=f"Step {number}, `{step.type}`: {first_line(operator)}",
         partitions_def=partitions_of(pipeline),
         backfill_policy=_ONE_RUN,
         io_manager_key=IO_MANAGER_KEY,
         code_version=operator_fingerprint(operator),
-        kinds={pipeline.format},
-        tags={"dataflow/operator": _tag_value(operator.name), "dataflow/step": str(number)},
-        metadata={
-            **folder_metadata(work.layout.step(number)),
-            "params": dict(operator.fingerprint_of_params()),
-        },
         pool=pipeline.name,
         required_resource_keys=_resources_of(pipeline, step),
         check_specs=check_specs(step, asset_key(pipeline, step.name)),
+        description=page.description,
+        metadata=page.metadata,
+        tags=page.tags,
+        kinds=page.kinds,
+        owners=page.owners,
     )
     def batches(context: dg.AssetExecutionContext) -> Iterator[dg.Output[StepOutput] | dg.AssetCheckResult]:
         raise_if_held(work, step)
@@ -109,7 +114,8 @@ def _step_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         if replica_request(step) is not None:
             there = replace(there, ray=settings_of(getattr(context.resources, RAY_KEY)))
         stream = there.stream(step, context.partition_keys, _selected_names(context, pipeline))
-        output = StepOutput(stream, work, parents, partitioned=True, checks=checks)
+        columns = asset_columns(work, step.name, work.known_manifest().schema)
+        output = StepOutput(stream, work, parents, partitioned=True, checks=checks, columns=columns)
         yield dg.Output(output)
         yield from checks.evaluations()
 
@@ -128,9 +134,8 @@ def _selected_names(context: dg.AssetExecutionContext, pipeline: Pipeline) -> se
     return {key.path[-1] for key in selected if list(key.path[:-1]) == [pipeline.name]}
 
 
-def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
+def _state_asset(work: PipelineWork, step: Step, page: AssetPage) -> dg.AssetsDefinition:
     pipeline = work.pipeline
-    number = pipeline.step_number(step.name)
     operator = pipeline.operator(step.name)
     parents = parents_of_state(pipeline, step)
     every_batch = dg.AllPartitionMapping()
@@ -143,14 +148,15 @@ def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         key=asset_key(pipeline, state_name(step.name)),
         deps=deps,
         group_name=identifier(pipeline.name),
-        description=f"What `{step.type}` decided over all batches, for step {number}, {step.name!r}.",
         backfill_policy=_ONE_RUN,
         io_manager_key=IO_MANAGER_KEY,
         code_version=operator_fingerprint(operator),
-        kinds={"parquet"},
-        tags={"dataflow/operator": _tag_value(operator.name), "dataflow/step": str(number)},
-        metadata=folder_metadata(work.layout.verdicts(number)),
         pool=pipeline.name,
+        description=page.description,
+        metadata=page.metadata,
+        tags=page.tags,
+        kinds=page.kinds,
+        owners=page.owners,
     )
     def state(context: dg.AssetExecutionContext) -> StepOutput:
         raise_if_held(work, step)
@@ -159,12 +165,3 @@ def _state_asset(work: PipelineWork, step: Step) -> dg.AssetsDefinition:
         return StepOutput(decided, work, parents, partitioned=False)
 
     return state
-
-
-def first_line(operator: object) -> str:
-    """The first line of an operator's docstring."""
-    return (type(operator).__doc__ or "").strip().partition("\n")[0]
-
-
-def _tag_value(name: str) -> str:
-    return name.replace(":", ".")[:63]

@@ -6,12 +6,15 @@ import dagster as dg
 
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.automation import daily_schedule, read_source_job, watch_sensor
-from dataflow_assets.failed_jobs import retry_failed_job
+from dataflow_assets.failure_notice import run_failure_sensor
 from dataflow_assets.io.step_files import StepFilesIOManager
-from dataflow_assets.jobs import pause_job, resume_job
+from dataflow_assets.jobs.failed_rows import failed_rows_job, put_back_job, retry_failed_job
+from dataflow_assets.jobs.looking import export_job, profile_job, report_job
+from dataflow_assets.jobs.running import pause_job, resume_job, run_job
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import catalog
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, ROOT_VARIABLE, PipelineWork
+from dataflow_assets.recovery import resume_sensor
 from dataflow_assets.resources.ray import ray_resources
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 
@@ -22,11 +25,24 @@ def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
     assets, jobs, sensors, schedules = [], [], [], []
     for pipeline in pipelines:
         work = PipelineWork(pipeline)
-        assets += pipeline_assets(work)
+        assets += pipeline_assets(work, pages=True)
         job = read_source_job(pipeline)
-        jobs += [job, pause_job(pipeline), resume_job(pipeline), retry_failed_job(work)]
-        sensors.append(watch_sensor(work))
+        running = run_job(pipeline)
+        jobs += [
+            job,
+            running,
+            pause_job(pipeline),
+            resume_job(pipeline),
+            failed_rows_job(work),
+            retry_failed_job(work),
+            put_back_job(work),
+            export_job(work),
+            profile_job(work),
+            report_job(work),
+        ]
+        sensors += [watch_sensor(work), resume_sensor(work, running)]
         schedules.append(daily_schedule(pipeline, job))
+    sensors.append(run_failure_sensor(pipelines))
     root = dg.EnvVar(ROOT_VARIABLE).get_value(DEFAULT_ROOT) or DEFAULT_ROOT
     return dg.Definitions(
         assets=assets,

@@ -7,15 +7,24 @@ from dagster import DagsterInstance
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 
+from dataflow_assets.batch import Schema
 from dataflow_assets.fingerprints import operator_fingerprint
+from dataflow_assets.io.asset_columns import AssetColumns
 from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
-from dataflow_assets.io.events import CODE_VERSION_TAG, DATA_VERSION_TAG, batch_event, data_version
+from dataflow_assets.io.events import (
+    CODE_VERSION_TAG,
+    DATA_VERSION_TAG,
+    batch_event,
+    data_version,
+    earlier_metadata,
+)
 from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.step_files import Totals, summary_metadata
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.operator import DatasetOperator
 from dataflow_assets.pipeline import Pipeline, Step
+from dataflow_assets.pipeline.columns import ColumnOrigins, column_origins
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.sources.manifest import Manifest
 
@@ -23,6 +32,26 @@ from dataflow_assets.sources.manifest import Manifest
 def asset_key(pipeline: Pipeline, name: str) -> dg.AssetKey:
     """The key of a step, of `source`, or of `<step>_state`."""
     return dg.AssetKey([pipeline.name, name])
+
+
+def asset_columns(work: PipelineWork, name: str, source_schema: Schema) -> AssetColumns:
+    """The meanings and origins of the columns of a step or of the source."""
+    return all_asset_columns(work, source_schema)[name][0]
+
+
+def all_asset_columns(work: PipelineWork, source_schema: Schema) -> dict[str, tuple[AssetColumns, Schema]]:
+    """The same, with the columns themselves, of the source and of each step."""
+    return {
+        name: (AssetColumns(origins.meanings, _keyed(work.pipeline, origins)), origins.schema)
+        for name, origins in column_origins(work.pipeline, source_schema).items()
+    }
+
+
+def _keyed(pipeline: Pipeline, origins: ColumnOrigins) -> dict[str, list[tuple[dg.AssetKey, str]]]:
+    return {
+        column: [(asset_key(pipeline, asset), other) for asset, other in deps]
+        for column, deps in origins.made_of.items()
+    }
 
 
 def parents_of(pipeline: Pipeline, step: Step) -> Parents:
@@ -79,7 +108,7 @@ def repair_mirror(
     known = instance.get_latest_materialization_event(source)
     if known is None or known.timestamp < work.layout.manifest_file.stat().st_mtime:
         tags = {CODE_VERSION_TAG: manifest.settings}
-        event = _whole_event(source, work.folder_of(SOURCE), manifest, tags)
+        event = _whole_event(source, work.folder_of(SOURCE), manifest, tags, shows_rows=True)
         metadata = {**event.metadata, **summary_metadata(work, SOURCE)}
         instance.report_runless_asset_event(event._replace(metadata=metadata))
         repaired += 1
@@ -124,6 +153,7 @@ def _missing_events(
         known, failed = _known_versions(instance, key), _failed(instance, key, manifest)
         lost[step.name] = records.keys() - known.keys()
         lineage = Lineage(instance, parents)
+        columns = asset_columns(work, step.name, manifest.schema)
         made_of = _inputs_by_batch(work, step, records, contents)
         untold = _untold(instance, key, parents, made_of, known)
         for batch, inputs in made_of.items():
@@ -133,7 +163,10 @@ def _missing_events(
             as_known = as_known and batch not in failed | lost_above | untold
             if not as_known or _committed_after(folder, batch, interrupted_since):
                 tags = lineage.tags_of_batch(batch, inputs, changed)
-                yield batch_event(key, Committed(record, folder, reused=True), tags, outdated=bool(changed))
+                committed = Committed(record, folder, reused=True)
+                earlier = earlier_metadata(instance, key, committed) if batch in known else None
+                outdated = bool(changed)
+                yield batch_event(key, committed, tags, {}, columns, outdated, earlier)
 
 
 def _inputs_by_batch(
@@ -196,9 +229,13 @@ def _missing_state(
 
 
 def _whole_event(
-    key: dg.AssetKey, folder: StepFolder, manifest: Manifest, tags: Mapping[str, str]
+    key: dg.AssetKey,
+    folder: StepFolder,
+    manifest: Manifest,
+    tags: Mapping[str, str],
+    shows_rows: bool = False,
 ) -> dg.AssetMaterialization:
-    totals = Totals()
+    totals = Totals(shows_rows)
     for record in _records(folder, manifest.batches).values():
         totals.add(Committed(record, folder, reused=False))
     return dg.AssetMaterialization(key, metadata=totals.metadata(), tags=tags)

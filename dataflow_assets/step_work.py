@@ -34,6 +34,7 @@ from dataflow_assets.io.batch_stream import (
     as_wanted,
 )
 from dataflow_assets.io.formats import Format, unfit_numbers
+from dataflow_assets.io.samples import samples_of
 from dataflow_assets.io.step_folder import NO_NOTES, Notes, StepFolder
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.llm.outcome import RowDone
@@ -206,7 +207,7 @@ class StepWork:
             outcome = outcome._replace(rejected=_both(outcome.rejected, rows.unmatched))
         counts = self.operator.counts(outcome.kept)
         origin = origin_of(self.operator, fingerprint, rows_in, inputs, started, usage, counts)
-        return Work(outcome, origin, notes)
+        return Work(outcome, origin, notes, samples_of(outcome, rows.table))
 
     def inputs(self, key: str, handed: Handed = NOTHING_HANDED) -> dict[str, str]:
         """The content hashes of all that the batch is made of, by the names of the parents' assets."""

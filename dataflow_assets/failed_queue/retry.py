@@ -23,6 +23,7 @@ from dataflow_assets.fingerprints import origin_of
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.batch_stream import BatchStream, Handed, Work
 from dataflow_assets.io.replacement import ReplacedFolder
+from dataflow_assets.io.samples import samples_of
 from dataflow_assets.io.step_folder import PARTS
 from dataflow_assets.kept_connections import kept_connections
 from dataflow_assets.mirror import register_batches, repair_mirror
@@ -331,4 +332,4 @@ def _redone(
     usage = summed([record.usage, usage]) if usage or record.usage else {}  # pyright: ignore[reportArgumentType]
     counts = step.operator.counts(whole.kept)
     origin = origin_of(step.operator, fingerprint, record.rows_in, step.inputs(key), started, usage, counts)
-    return Work(whole, origin, notes)
+    return Work(whole, origin, notes, samples_of(whole, rows))

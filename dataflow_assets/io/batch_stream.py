@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import Stopped
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.samples import Samples
 from dataflow_assets.io.step_folder import NO_NOTES, Notes, Origin, Prepared, StepFolder
 from dataflow_assets.operators.operator import Outcome
 
@@ -21,13 +21,13 @@ from dataflow_assets.operators.operator import Outcome
 class Committed(NamedTuple):
     """A batch that exists now: its record, where it is, and whether it was there before.
 
-    `head` has its first rows where they were at hand, `notes` what is told of its making.
+    `samples` is what is shown of its rows where they were at hand, `notes` what is told of its making.
     """
 
     record: CommitRecord
     folder: StepFolder
     reused: bool
-    head: pa.Table | None = None
+    samples: Samples | None = None
     notes: Notes = NO_NOTES
 
 
@@ -40,11 +40,12 @@ class Committable(Protocol):
 
 
 class Work(NamedTuple):
-    """What a batch became, where it comes from, and what is told of its making."""
+    """What a batch became, where it comes from, what is told of its making and shown of its rows."""
 
     outcome: Outcome
     origin: Origin
     notes: Notes = NO_NOTES
+    samples: Samples | None = None
 
 
 class ToTranscode(NamedTuple):
@@ -84,14 +85,11 @@ class Known(NamedTuple):
 class Ahead:
     """The batches that this process committed for later steps ahead of their turn.
 
-    What is told of them waits for that turn: their first rows, and notes.
-
-    The rows are kept as bytes of the thread that commits: a small Arrow buffer that lives long, among
-    the big ones of a batch, would keep the allocator from using that memory again.
+    What is told of them waits for that turn: their samples, and notes.
     """
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[str, str], tuple[bytes | None, Notes]] = {}
+        self._told: dict[tuple[str, str], tuple[Samples | None, Notes]] = {}
         self._given_up: set[str] = set()
 
     def give_up(self, name: str) -> None:
@@ -100,21 +98,21 @@ class Ahead:
 
     def add(self, committed: Committed) -> None:
         """Notes a batch that was made for a later step."""
-        head = None if committed.head is None else packed(committed.head)
-        self._heads[str(committed.folder.path), committed.record.batch] = head, committed.notes
+        told = committed.samples, committed.notes
+        self._told[str(committed.folder.path), committed.record.batch] = told
 
     def known(self, streams: "Sequence[BatchStream]", key: str) -> Known:
         """What is known of the batch."""
-        held = {stream.name for stream in streams if (str(stream.folder.path), key) in self._heads}
+        held = {stream.name for stream in streams if (str(stream.folder.path), key) in self._told}
         return Known(frozenset(held), frozenset(self._given_up))
 
     def seen(self, committed: Committed) -> Committed:
         """The batch as its own step would have committed it, where it was made ahead."""
         place = (str(committed.folder.path), committed.record.batch)
-        if place not in self._heads:
+        if place not in self._told:
             return committed
-        head, notes = self._heads.pop(place)
-        return committed._replace(reused=False, head=None if head is None else unpacked(head), notes=notes)
+        samples, notes = self._told.pop(place)
+        return committed._replace(reused=False, samples=samples, notes=notes)
 
     def __reduce__(self) -> tuple[type["Ahead"], tuple[()]]:
         return Ahead, ()  # another process committed nothing
@@ -195,7 +193,8 @@ class BatchStream:
         if there is not None:
             return there, None
         work = self.compute(key, fingerprint, handed)
-        prepared = self.folder.prepare(key, work.outcome, work.origin)._replace(notes=work.notes)
+        prepared = self.folder.prepare(key, work.outcome, work.origin)
+        prepared = prepared._replace(notes=work.notes, samples=work.samples)
         if self.look is not None:
             seen = self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
             prepared = prepared._replace(notes={**work.notes, **seen})
@@ -322,4 +321,4 @@ def _commit(folder: StepFolder, ready: Ready) -> Committed:
         return Committed(ready, folder, reused=True)
     if isinstance(ready, ToTranscode):
         return Committed(folder.transcode(ready.record.batch, ready.record), folder, reused=True)
-    return Committed(folder.commit(ready), folder, reused=False, head=ready.head, notes=ready.notes)
+    return Committed(folder.commit(ready), folder, False, ready.samples, ready.notes)

@@ -14,16 +14,21 @@ from dataflow_assets.batch import Batch
 from dataflow_assets.control import held_signals, pipeline_lock
 from dataflow_assets.errors import ConfigError, Stopped
 from dataflow_assets.io.any_table import table_from
+from dataflow_assets.io.asset_columns import NO_COLUMNS, AssetColumns
 from dataflow_assets.io.batch_stream import BatchStream, Committable, Committed, Handed, Work
 from dataflow_assets.io.events import (
     BACKFILL_TAG,
     CODE_VERSION_TAG,
     DEFER_EVENTS_TAG,
+    SUMMARY,
     Metadata,
     batch_event,
     batch_metadata,
     count_metadata,
+    earlier_metadata,
     operator_counts,
+    rejected_metadata,
+    sample_metadata,
     usage_metadata,
 )
 from dataflow_assets.io.formats import EXTENSIONS, Format
@@ -31,6 +36,7 @@ from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.pipeline.columns import source_meanings
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.plugins.dagster_runs import end_run, told_in_run
 from dataflow_assets.profiles import step_summary
@@ -57,7 +63,7 @@ class StepOutput:
     """What an asset of a pipeline hands to the IO manager.
 
     A `partitioned` output has an event a batch; any other has one event with the sums. `checks` are
-    told of each batch, and at the end.
+    told of each batch, and at the end. `columns` says what its columns mean.
     """
 
     work: Committable
@@ -65,6 +71,7 @@ class StepOutput:
     parents: Parents
     partitioned: bool
     checks: "StepChecks | None" = None
+    columns: AssetColumns = NO_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,8 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         only_new = ONLY_NEW_TAG in context.step_context.dagster_run.tags
         _write_all_events_here(context)
         lineage = Lineage(context.step_context.instance, output.parents)
-        totals = Totals()
         asset = context.asset_key.path[-1]
+        totals = Totals(shows_rows=asset == SOURCE)
         last = output.work.keys[-1] if isinstance(output.work, BatchStream) and output.work.keys else None
         with _task(context, output) as task, _closed(output.work.commit_all(task.stop)) as batches:
             for committed in batches:
@@ -139,12 +146,8 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
                 tell(BatchDone(asset, committed.record, committed.reused))
                 report = output.partitioned and not (only_new and committed.reused)
                 if report:
-                    record = committed.record
-                    tags = lineage.tags_of_batch(record.batch, record.inputs)
-                    more = summary_metadata(output.pipeline, asset) if record.batch == last else {}
-                    context.log_event(
-                        batch_event(context.asset_key, committed, {**tags, **_backfill_tags(context)}, more)
-                    )
+                    more = summary_metadata(output.pipeline, asset) if committed.record.batch == last else {}
+                    context.log_event(_event(context, output, committed, lineage, more))
                 if output.checks is not None:
                     output.checks.committed(committed, report)
             if output.checks is not None:
@@ -230,9 +233,12 @@ def folder_in(metadata: Mapping[str, object]) -> StepFolder | None:
 
 
 class Totals:
-    """The sums over the batches of an unpartitioned asset."""
+    """The sums over the batches of an unpartitioned asset; those of the source show some rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, shows_rows: bool = False) -> None:
+        self._shows_rows = shows_rows
+        self._shown: Committed | None = None
+        self._shown_rejected: Committed | None = None
         self.batches = self.new = self.rows_in = self.rows_out = 0
         self.rejected: dict[str, int] = {}
         self.failed: dict[str, int] = {}
@@ -243,6 +249,9 @@ class Totals:
     def add(self, committed: Committed) -> None:
         """Counts a batch."""
         record = committed.record
+        self._shown = self._shown or committed
+        if record.rejected:
+            self._shown_rejected = self._shown_rejected or committed
         self.batches += 1
         self.new += not committed.reused
         self.rows_in += record.rows_in
@@ -267,7 +276,28 @@ class Totals:
             "batches": dg.MetadataValue.int(self.batches),
             "new_batches": dg.MetadataValue.int(self.new),
         }
-        return {**counts, **usage_metadata(self.usage), **operator_counts(self.counts), **batches}
+        numbers = {**counts, **usage_metadata(self.usage), **operator_counts(self.counts), **batches}
+        return {**numbers, **self._rows()}
+
+    def _rows(self) -> dict[str, dg.MetadataValue]:
+        """The columns, the first rows, and rows that were set aside."""
+        if not self._shows_rows or self._shown is None:
+            return {}
+        schema = self._shown.record.schema
+        columns = AssetColumns(source_meanings(schema)).metadata(schema)
+        metadata = {**columns, **sample_metadata(self._shown)}
+        if self._shown_rejected is not None:
+            metadata |= rejected_metadata(self._shown_rejected, self.rejected, self.rows_in)
+        return metadata
+
+
+def _event(
+    context: dg.OutputContext, output: StepOutput, committed: Committed, lineage: Lineage, more: Metadata
+) -> dg.AssetMaterialization:
+    record, instance = committed.record, context.step_context.instance
+    earlier = earlier_metadata(instance, context.asset_key, committed) if committed.reused else None
+    tags = {**lineage.tags_of_batch(record.batch, record.inputs), **_backfill_tags(context)}
+    return batch_event(context.asset_key, committed, tags, more, output.columns, earlier=earlier)
 
 
 def summary_metadata(work: PipelineWork, asset: str) -> Metadata:
@@ -275,7 +305,7 @@ def summary_metadata(work: PipelineWork, asset: str) -> Metadata:
     if asset != SOURCE and asset not in {step.name for step in work.pipeline.steps}:
         return {}
     text = step_summary(work, asset)
-    return {} if text is None else {"profile": dg.MetadataValue.md(text)}
+    return {} if text is None else {SUMMARY: dg.MetadataValue.md(text)}
 
 
 def _write_all_events_here(context: dg.OutputContext) -> None:

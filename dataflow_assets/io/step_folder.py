@@ -17,12 +17,12 @@ from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord, StoredFile
 from dataflow_assets.io.formats import EXTENSIONS, Format, decode, encode_pieces
 from dataflow_assets.io.names import key_to_name
+from dataflow_assets.io.samples import Samples
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 
 COMMITS = "_commits"
 PROFILES = "_profiles"
 PARTS = ("kept", "rejected", "failed")
-HEAD_ROWS = 5
 # `datasets.load_dataset(folder)` would take the records and set-aside rows for data.
 LOADER_FILE = ".huggingface.yaml"
 _BATCH_FILE = re.compile(r"([a-z0-9_-]+_b[0-9]{5,}|all)\.[a-z]+")
@@ -47,15 +47,16 @@ class Origin(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A batch whose files are durable under temporary names, the record to be written, its first rows.
+    """A batch whose files are durable under temporary names, and the record to be written.
 
-    `notes` is what else is told of the making of the batch, and not kept.
+    `notes` is what else is told of the making of the batch, `samples` what is shown of its rows, where
+    somebody looks at them; neither is kept.
     """
 
     record: CommitRecord
     paths: dict[str, Path]
-    head: pa.Table
     notes: Notes = NO_NOTES
+    samples: Samples | None = None
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,7 @@ class StepFolder:
             started_at=origin.started_at,
             seconds=round(time.time() - origin.started_at, 4),
         )
-        # `take` copies the few rows; a slice would keep all of the batch in memory.
-        head = outcome.kept.take(pa.array(range(min(HEAD_ROWS, outcome.kept.num_rows)), pa.int64()))
-        return Prepared(record, paths, head)
+        return Prepared(record, paths)
 
     def commit(self, prepared: Prepared) -> CommitRecord:
         """Publishes a prepared batch: data files, then the record. Raises StorageError.

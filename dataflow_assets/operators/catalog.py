@@ -92,18 +92,24 @@ def summary_of(operator: type[Operator]) -> str:
     return inspect.cleandoc(operator.__doc__ or "").partition("\n")[0]
 
 
+def split_docstring(operator: type[Operator]) -> tuple[str, str, str]:
+    """The first line of the operator's docstring, the text behind it, and the example."""
+    text, _, example = inspect.cleandoc(operator.__doc__ or "").partition(_EXAMPLE)
+    summary, _, rest = text.partition("\n")
+    return summary, rest.strip(), textwrap.dedent(example).strip()
+
+
 def described(operator: type[Operator]) -> Described:
     """The operator in words, from its docstring and its parameters."""
-    text, _, example = inspect.cleandoc(operator.__doc__ or "").partition(_EXAMPLE)
-    example = textwrap.dedent(example).strip()
+    summary, text, example = split_docstring(operator)
     built = _built(operator, example)
     return Described(
         operator.name,
         kind_of(operator),
         operator.version,
         operator.scope,
-        summary_of(operator),
-        text.partition("\n")[2].strip(),
+        summary,
+        text,
         example,
         [_parameter(name, field) for name, field in operator.Params.model_fields.items()],
         built.reads() if built else None,

@@ -136,6 +136,12 @@ class Operator(ABC):
         """The columns whose values the operator may change or add."""
         return set(self.writes()) | (set(self.output_schema(schema)) - set(schema))
 
+    def meanings(self) -> Mapping[str, str]:
+        """What columns mean, in a sentence each: here what the parameters that name them say."""
+        fields = type(self.params).model_fields.items()
+        told = ((getattr(self.params, name), field.description) for name, field in fields)
+        return {value: meaning for value, meaning in told if isinstance(value, str) and meaning}
+
     def counts(self, kept: pa.Table) -> Mapping[str, int]:
         """Numbers by name that are shown with a batch, from its kept rows alone, e.g. what was replaced."""
         return {}

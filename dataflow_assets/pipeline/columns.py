@@ -19,6 +19,7 @@ from dataflow_assets.pipeline.problems import listed, near_names, printable, sho
 
 JoinColumns = dict[str, str]
 _PROBE = "\0any other column"
+_ROW_ID_MEANING = "The row's name, the same in all steps: `<source>:<number>`; parts of a row add `/<n>`."
 
 
 def check_columns(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> dict[str, Schema]:
@@ -38,6 +39,59 @@ def join_plan(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> di
     The columns are in their order. Raises ConfigError as `check_columns` does.
     """
     return _walked(pipeline, source_schema).joins
+
+
+class ColumnOrigins(NamedTuple):
+    """Of each column of an asset's rows: its type, its meaning, and the columns that it is made of.
+
+    `made_of` has pairs of a step (or `source`) and a column; it is empty where an operator does not
+    say what it reads. `meanings` are sentences in Markdown.
+    """
+
+    schema: Schema
+    meanings: dict[str, str]
+    made_of: dict[str, list[tuple[str, str]]]
+
+
+def column_origins(pipeline: Pipeline, source_schema: Mapping[str, ColumnType]) -> dict[str, ColumnOrigins]:
+    """The columns after the source and after each step. Raises ConfigError as `check_columns` does."""
+    walk = _walked(pipeline, source_schema)
+    source = dict(walk.columns[SOURCE].schema)
+    found = {SOURCE: ColumnOrigins(source, source_meanings(source), {})}
+    for step in pipeline.ordered_steps:
+        parents = pipeline.parents(step)
+        came_from = walk.joins.get(step.name) or dict.fromkeys(found[parents[0]].schema, parents[0])
+        found[step.name] = _origins(walk, step.name, came_from, found)
+    return found
+
+
+def source_meanings(columns: Iterable[str]) -> dict[str, str]:
+    """What is known of the columns of the source."""
+    return dict.fromkeys(columns, "As it was read from the source.") | {ROW_ID: _ROW_ID_MEANING}
+
+
+def _origins(
+    walk: "_Walk", step: str, came_from: Mapping[str, str], found: Mapping[str, ColumnOrigins]
+) -> ColumnOrigins:
+    operator, columns = walk.pipeline.operator(step), walk.columns[step]
+    reads = [(came_from[name], name) for name in operator.reads() if name in came_from]
+    told = operator.meanings()
+    came: Schema = {name: found[parent].schema[name] for name, parent in came_from.items()}
+    may = "May be changed" if _PROBE in operator.touched({**came, _PROBE: "string"}) else "Changed"
+    meanings: dict[str, str] = {}
+    made_of: dict[str, list[tuple[str, str]]] = {}
+    for name in columns.schema:
+        itself = [(came_from[name], name)] if name in came_from else []
+        if columns.touched_by[name] == step:
+            made_of[name] = list(dict.fromkeys([*itself, *reads]))
+            others = ", ".join(f"`{other}`" for _, other in made_of[name] if other != name)
+            did = f"{may if itself else 'Added'} by step {walk.pipeline.step_number(step)}, `{step}` "
+            by = f"{did}(`{operator.name}`){', from ' + others if others else ''}."
+            meanings[name] = f"{told[name]} {by}" if name in told else by
+        else:
+            meanings[name] = found[came_from[name]].meanings[name]
+            made_of[name] = itself
+    return ColumnOrigins(dict(columns.schema), meanings, made_of)
 
 
 class _Columns(NamedTuple):

@@ -18,7 +18,8 @@ from dataflow_assets.operators.operator import Operator
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets.pipeline.environment import redacted
 from dataflow_assets.pipeline.graph import children_of, parents_of, topological
-from dataflow_assets.pipeline.names import SOURCE, FolderName
+from dataflow_assets.pipeline.names import SOURCE, FolderName, Owner
+from dataflow_assets.pipeline.notice import FailureNotice
 from dataflow_assets.pipeline.problems import Problem, listed, near_names, printable, shortened, shown
 from dataflow_assets.pipeline.profiling import ProfileSpec
 from dataflow_assets.pipeline.step import (
@@ -89,6 +90,12 @@ class Pipeline(BaseModel):
     )
     plugins: dict[str, dict[str, object] | bool] = Field(
         default={}, description="Plugins that are told of runs, with their settings; `false`: not this one."
+    )
+    owners: list[Owner] = Field(
+        default=[], description="Who answers for it, shown in Dagster: e-mail addresses or `team:NAME`."
+    )
+    on_failure: FailureNotice | None = Field(
+        default=None, description="Who is told of a run that failed; default: DATAFLOW_ON_FAILURE_*."
     )
     steps: list[Step] = Field(min_length=1)
 
@@ -221,6 +228,10 @@ class Pipeline(BaseModel):
         operators = {step.name: build_operator(step.type, step.params, self.base_dir) for step in self.steps}
         bind_servings(operators, self.servings)
         return operators
+
+    def line(self, step: Step | str) -> int | None:
+        """The line at which the step was written in `file`; None when it was built in Python."""
+        return None if self.file is None else self._origin.lines[self._places[self.step(step).name]]
 
     def place(self, step: Step | str) -> str:
         """Where the step was written, as a message begins: `four.yaml:7: step 2 'plain' (strip_html)`."""

@@ -10,6 +10,7 @@ from dataflow_assets.pipeline.problems import shown
 FOLDER_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 SOURCE = "source"
 STATE_SUFFIX = "_state"
+_EMAIL = re.compile(r"[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+\.[a-zA-Z0-9-.]+")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 
 
@@ -37,5 +38,12 @@ def _step_name(name: str) -> str:
     return name
 
 
+def _owner(name: str) -> str:
+    if not (_EMAIL.fullmatch(name) or re.fullmatch(r"team:\S.*", name)):
+        raise ValueError(f"expected an e-mail address or `team:NAME` (found {shown(name)})")
+    return name
+
+
 FolderName = Annotated[str, AfterValidator(_folder_name), Field(json_schema_extra={"pattern": FOLDER_NAME})]
 StepName = Annotated[FolderName, AfterValidator(_step_name)]
+Owner = Annotated[str, AfterValidator(_owner)]

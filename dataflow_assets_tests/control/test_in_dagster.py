@@ -56,7 +56,7 @@ def materialize(folder: Path, *arguments: str) -> Finished:
 
 def job(folder: Path, name: str, config: dict | None = None) -> Finished:
     file = folder / "run_config"
-    file.write_text(json.dumps({"ops": {f"{name}_op": {"config": config}}} if config else {}))
+    file.write_text(json.dumps(config or {}))
     return finish(start_dagster(folder, "job", "execute", "-j", name, "-c", str(file)))
 
 

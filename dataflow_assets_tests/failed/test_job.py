@@ -3,15 +3,14 @@
 import dagster as dg
 import pytest
 
-from dataflow_assets.failed_jobs import retry_failed_job
+from dataflow_assets.jobs.failed_rows import retry_failed_job
 from dataflow_assets.task_state import TaskStore, new_pause
 from dataflow_assets_tests.failed.project import ANSWERED, LOWER, Queue, heal
 
 
 def run_job(queue: Queue, raise_on_error: bool = True, **config: object) -> dg.ExecuteInProcessResult:
     job = retry_failed_job(queue.work)
-    run_config = {"ops": {"queue_retry_failed_rows": {"config": config}}}
-    return job.execute_in_process(run_config, instance=queue.instance, raise_on_error=raise_on_error)
+    return job.execute_in_process(config, instance=queue.instance, raise_on_error=raise_on_error)
 
 
 def test_the_job_retries_and_redoes_the_dependents(queue: Queue) -> None:
