@@ -27,6 +27,7 @@ def run_once(source: Path, profiled: bool, workers: int) -> tuple[Cost, int, int
         folder = Path(name)
         pipeline = yaml.safe_load(_PIPELINE.read_text("utf-8"))
         pipeline["source"] = {"path": str(source)}
+        pipeline["batch_rows"] = 10_000  # the shipped file has 100, for a sample of some hundred rows
         if not profiled:
             pipeline["profile"] = False
         file = folder / "text_clean.yaml"

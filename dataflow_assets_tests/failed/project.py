@@ -111,7 +111,9 @@ class Queue:
         return [str(record.partition_key) for record in found.records]
 
     def files(self) -> dict[str, object]:
-        return final_files(self.folder / "data")
+        """All files but profiles, which are made again of rows that were put together anew."""
+        files = final_files(self.folder / "data")
+        return {name: content for name, content in files.items() if "/_profiles/" not in name}
 
     def calls(self) -> Counter[int]:
         """How often the function was called for each id since the last look."""

@@ -91,7 +91,8 @@ def test_profiles_become_observations(shop: Deployment) -> None:
     assert json.loads(profile["jsonString"])["rows"] == 129
 
 
-def test_a_run_of_chosen_steps_and_a_dry_run(ui: Deployment) -> None:
+def test_a_run_of_chosen_steps(ui: Deployment) -> None:
+    assert ui.launched("launched_run") == "SUCCESS"
     assert ui.launched("launched_run", select=["watched"], fresh=True) == "SUCCESS"
     assert wait_until(lambda: ui.place.status("launched")["state"]) == "done"
 
