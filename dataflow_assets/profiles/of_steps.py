@@ -1,20 +1,32 @@
 """The profile of a step: of all its committed batches, or of some."""
 
+import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.errors import ConfigError
 from dataflow_assets.fingerprints import hash_of
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.pipeline.names import SOURCE
 from dataflow_assets.profiles.markdown import profile_markdown
 from dataflow_assets.profiles.profile import Profile, merged
 
 if TYPE_CHECKING:
     from dataflow_assets.pipeline_work import PipelineWork
 
-_SOURCE = "source"
+_log = logging.getLogger(__name__)
 _MOST_BATCHES = 100
+
+
+class Stored(NamedTuple):
+    """The profile of so many batches; None where no batch has one."""
+
+    profile: Profile | None
+    batches: int
+
+
 # A step is what the next one had before: a run asks for its profile twice.
-_recent: dict[str, Profile] = {}
+_recent: dict[str, Stored] = {}
 _MOST_RECENT = 2
 
 
@@ -36,34 +48,59 @@ def profile_of(work: "PipelineWork", step: str, keys: Sequence[str] | None = Non
     return merged(profiler.of_batch(folder, record) for record in records)
 
 
-def step_summary(work: "PipelineWork", step: str) -> str | None:
-    """What a step did to the data, as Markdown: its profile beside that of its first parent.
+def stored_profile(work: "PipelineWork", step: str, records: Sequence[CommitRecord], most: int) -> Stored:
+    """The profile of these batches of a step as far as it is stored; no rows are read.
 
-    Of at most 100 batches, evenly spread. None where profiles are off or no batch is committed.
+    Of more than `most` batches some are taken, evenly: reading a profile takes about 1 ms.
     """
-    manifest = work.manifest()
-    if manifest is None or work.profiler(step) is None:
-        return None
-    stride = -(-len(manifest.batches) // _MOST_BATCHES) or 1
-    keys = manifest.batches[::stride]
-    try:
-        after = _recently(work, step, keys)
-        parent = None if step == _SOURCE else work.pipeline.parents(work.pipeline.step(step))[0]
-        before = None if parent is None else _recently(work, parent, keys)
-    except RunError:  # a file was changed by hand: whoever reads its rows says so
-        return None
-    if not after.rows:
-        return None
-    text = profile_markdown(after, before)
-    return text if stride == 1 else f"Of {len(keys)} of {len(manifest.batches)} batches. {text}"
-
-
-def _recently(work: "PipelineWork", step: str, keys: Sequence[str]) -> Profile:
+    profiler = work.profiler(step)
+    if profiler is None:
+        return Stored(None, 0)
     folder = work.folder_of(step)
-    records = [record and record.content_hash for record in map(folder.record, keys)]
-    name = hash_of([str(folder.path), records])
+    taken = _evenly(records, most)
+    name = hash_of([str(folder.path), profiler.settings, [record.content_hash for record in taken]])
     if name not in _recent:
         if len(_recent) >= _MOST_RECENT:
             _recent.clear()
-        _recent[name] = profile_of(work, step, keys)
+        found = [profiler.stored(folder, record) for record in taken]
+        there = [profile for profile in found if profile is not None]
+        _recent[name] = Stored(merged(there) if there else None, len(there))
     return _recent[name]
+
+
+def step_summary(work: "PipelineWork", step: str) -> str | None:
+    """What a step did to the data, as Markdown: its profile beside that of its first parent.
+
+    Of at most 100 batches, as far as their profiles are stored; None where none is. What goes wrong is
+    logged: it is told at the end of a step, whose batches are right.
+    """
+    try:
+        return _summary(work, step)
+    except Exception:  # noqa: BLE001  a profile never stops the work that it looks at
+        _log.warning("no summary of step %r could be made", step, exc_info=True)
+        return None
+
+
+def _summary(work: "PipelineWork", step: str) -> str | None:
+    manifest = work.manifest()
+    if manifest is None:
+        return None
+
+    def profiled(name: str) -> Stored:
+        found = map(work.folder_of(name).record, manifest.batches)
+        return stored_profile(work, name, [record for record in found if record is not None], _MOST_BATCHES)
+
+    after = profiled(step)
+    if after.profile is None or not after.profile.rows:
+        return None
+    before = None if step == SOURCE else profiled(work.pipeline.parents(work.pipeline.step(step))[0]).profile
+    text = profile_markdown(after.profile, before)
+    whole = after.batches == len(manifest.batches)
+    return text if whole else f"Of {after.batches} of {len(manifest.batches)} batches. {text}"
+
+
+def _evenly(records: Sequence[CommitRecord], most: int) -> Sequence[CommitRecord]:
+    """At most so many of the records, as far from each other as can be."""
+    if len(records) <= most:
+        return records
+    return [records[place * len(records) // most] for place in range(most)]

@@ -111,3 +111,22 @@ def test_the_summary_says_what_the_step_did(tmp_path: Path) -> None:
     assert "Measured on all 25 rows" in summary
     assert "| html_remains | 4 → 0 |" in summary
     assert "![histogram of chars](data:image/png;base64,iVBOR" in summary
+
+
+def test_the_summary_is_of_stored_profiles_and_reads_no_rows(tmp_path: Path) -> None:
+    work = made(tmp_path)
+    files(work, "plain")[0].unlink()
+    summary = step_summary(work, "plain")
+    assert summary is not None
+    assert summary.startswith("Of 2 of 3 batches.")
+    assert len(files(work, "plain")) == 2
+
+
+def test_a_summary_that_cannot_be_made_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = made(tmp_path)
+    monkeypatch.setattr("dataflow_assets.profiles.of_steps.profile_markdown", lambda *_: 1 / 0)
+    with caplog.at_level(logging.WARNING):
+        assert step_summary(work, "plain") is None
+    assert "no summary of step 'plain'" in caplog.text
