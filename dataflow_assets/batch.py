@@ -203,6 +203,12 @@ def with_column(table: pa.Table, name: str, kind: ColumnType, values: pa.Array |
     return table.append_column(field, values) if index < 0 else table.set_column(index, field, values)
 
 
+def finite_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The numbers of a column as float64, without nulls, NaN and infinities."""
+    numbers = pc.cast(column, pa.float64(), safe=False)
+    return numbers.filter(pc.is_finite(numbers))
+
+
 def conform(table: pa.Table, schema: Mapping[str, ColumnType]) -> pa.Table:
     """The same rows with exactly these columns: missing ones null, narrower ones as JSON.
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.expectations.evidence import Evidence
-from dataflow_assets.expectations.findings import UPPER_HALF, Finding, compared, rows_of_kind
+from dataflow_assets.expectations.findings import Finding, compared, rows_of_kind
 from dataflow_assets.expectations.targets import Target
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
-from dataflow_assets.profiles.making import input_hashes, joint_hashes, short_value
+from dataflow_assets.profiles.making import input_hashes, short_value
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import hashes_of
+from dataflow_assets.profiles.sampling import UPPER_HALF, hashes_of, joined
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
 MOST = 3
@@ -199,7 +199,7 @@ def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
     wanted = groups[labels > 1]
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        inputs = joint_hashes(input_hashes(table, value.inputs), hashes_of(table[value.label])) & UPPER_HALF
+        inputs = joined(input_hashes(table, value.inputs), hashes_of(table[value.label])) & UPPER_HALF
         places = np.flatnonzero(np.isin(inputs, wanted))
         return places[np.argsort(inputs[places], kind="stable")].tolist()
 

@@ -31,10 +31,9 @@ from dataflow_assets.pipeline.rule_grammar import (
 from dataflow_assets.profiles.making import short_value
 from dataflow_assets.profiles.numbers import QUANTILES, quantile
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import Contents
+from dataflow_assets.profiles.sampling import UPPER_HALF, Contents
 
 ENOUGH = 100
-UPPER_HALF = np.uint64(0xFFFFFFFF00000000)
 _UNCOUNTED = 0.01
 _TOO_FEW_TEXTS = 10
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from dataflow_assets.batch import finite_numbers
 from dataflow_assets.errors import StorageError
 from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord
@@ -123,8 +124,7 @@ def _sum(column: pa.ChunkedArray) -> Measure:
     """Over the finite numbers; those of int64 are added exactly up to 2^53."""
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         return Measure(0.0, 0)
-    numbers = pc.cast(column, pa.float64(), safe=False)
-    numbers = numbers.filter(pc.is_finite(numbers))
+    numbers = finite_numbers(column)
     return Measure(pc.sum(numbers).as_py() or 0.0, len(numbers))
 
 

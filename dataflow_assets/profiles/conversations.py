@@ -21,7 +21,7 @@ def turns_of(value: object) -> list[tuple[str, str]] | None:
     if not isinstance(value, list) or not value or not all(isinstance(turn, Mapping) for turn in value):
         return None
     turns = [(_first(turn, _ROLES), _first(turn, _TEXTS)) for turn in value]
-    return [(role, text or "") for role, text in turns] if all(role for role, _ in turns) else None
+    return turns if all(role for role, _ in turns) else None
 
 
 def _first(turn: Mapping[str, object], names: Sequence[str]) -> str:

@@ -8,14 +8,16 @@ import re
 from collections.abc import Mapping
 from operator import itemgetter
 
+from dataflow_assets.text.language import HAN_LETTERS, KANA_LETTERS
+
 _CHARS = 400
 _MIN_LETTERS, _MIN_CJK_LETTERS = 10, 4
 _SCRIPTS: list[
     tuple[str, str, float]
 ] = [  # a language, its letters, the share of them from which it is meant
-    ("ja", "\u3041-\u30ff", 0.1),
+    ("ja", KANA_LETTERS, 0.1),
     ("ko", "\uac00-\ud7af\u1100-\u11ff", 0.3),
-    ("zh", "\u3400-\u9fff\U00020000-\U000323af", 0.3),
+    ("zh", HAN_LETTERS, 0.3),
     ("uk", "іїєґІЇЄҐ", 0.02),
     ("ru", "\u0400-\u04ff", 0.5),
     ("el", "\u0370-\u03ff", 0.5),

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow_assets.batch import ROW_ID, column_type, rows_of, schema_of, values_of
+from dataflow_assets.batch import ROW_ID, column_type, finite_numbers, rows_of, schema_of, values_of
 from dataflow_assets.profiles.conversations import conversation_measures, turns_of
 from dataflow_assets.profiles.languages import language_at_a_glance
 from dataflow_assets.profiles.numbers import Sums
@@ -20,6 +20,7 @@ from dataflow_assets.profiles.sampling import (
     at_most,
     below,
     hashes_of,
+    joined,
 )
 from dataflow_assets.profiles.texts import Tokenize, near_hashes, piece_hashes, text_measures
 
@@ -186,7 +187,7 @@ def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
 
 def _pair(table: pa.Table, pair: Pair, rate: float) -> Contents:
     """The different labels of each input."""
-    return Contents.of(joint_hashes(input_hashes(table, pair.inputs), hashes_of(table[pair.label])), rate)
+    return Contents.of(joined(input_hashes(table, pair.inputs), hashes_of(table[pair.label])), rate)
 
 
 def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:
@@ -197,14 +198,8 @@ def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:
     return hashes
 
 
-def joint_hashes(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Hashes of an input with its label: that of the input in the upper half, of the label in the lower."""
-    return (inputs & np.uint64(0xFFFFFFFF00000000)) | (labels >> np.uint64(32))
-
-
 def _sums(column: pa.ChunkedArray) -> Sums:
-    numbers = pc.cast(column.drop_null(), pa.float64(), safe=False)
-    numbers = numbers.filter(pc.is_finite(numbers))
+    numbers = finite_numbers(column)
     if not len(numbers):
         return Sums()
     ends = pc.min_max(numbers).as_py()

@@ -1,18 +1,17 @@
 """A step's profile beside that of the step before, as Markdown for Dagster's UI."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from dataflow_assets.io.preview import markdown_cell
-from dataflow_assets.profiles.numbers import shared_histograms
+from dataflow_assets.profiles.numbers import quantiles, shared_histograms
 from dataflow_assets.profiles.pictures import as_markdown, histogram_png
 from dataflow_assets.profiles.profile import Profile
 
 _MOST_COLUMNS = 8
 _QUANTILES = ("p05", "p50", "p95")
 _PICTURED = ("chars", "tokens", "turns", "turn_tokens", "value")
-Numbers = Mapping[str, float | int]
 
 
 def numbers_of(profile: Profile) -> dict[str, float]:
@@ -21,11 +20,11 @@ def numbers_of(profile: Profile) -> dict[str, float]:
     if column is None:
         return {}
     found: dict[str, float] = {}
-    for measure, name in (("chars", "chars_p50"), ("tokens", "tokens_p50")):
-        if measure in profile.measures_of(column) and len(values := profile.measure(column, measure)):
-            found[name] = float(np.median(values))
+    for measure in ("chars", "tokens"):
+        if (values := _values(profile, column, measure)) is not None:
+            found[f"{measure}_p50"] = float(np.median(values))
     for measure in ("special_share", "digit_share"):
-        if measure in profile.measures_of(column) and len(values := profile.measure(column, measure)):
+        if (values := _values(profile, column, measure)) is not None:
             found[measure] = round(float(values.mean()), 6)
     contents = profile.columns[column].contents
     if contents is not None and contents.duplicates is not None:
@@ -33,18 +32,22 @@ def numbers_of(profile: Profile) -> dict[str, float]:
     return found
 
 
+def _values(profile: Profile | None, column: str, measure: str) -> np.ndarray | None:
+    """The values of a measure, None where there is not one."""
+    if profile is None or column not in profile.columns or measure not in profile.measures_of(column):
+        return None
+    values = profile.measure(column, measure)
+    return values if len(values) else None
+
+
 def main_column(profile: Profile) -> str | None:
-    """The column that is profiled in depth and has most characters, or most tokens a turn."""
-
-    def size(name: str) -> float:
-        measures = profile.measures_of(name)
+    """The column that is profiled in depth and has most tokens, or most tokens a turn, in the mean."""
+    sizes: dict[str, float] = {}
+    for name in profile.columns:
         for measure in ("tokens", "turn_tokens"):
-            if measure in measures and len(values := profile.measure(name, measure)):
-                return float(values.mean())
-        return -1.0
-
-    names = [name for name in profile.columns if size(name) >= 0]
-    return max(names, key=size, default=None)
+            if (values := _values(profile, name, measure)) is not None:
+                sizes[name] = float(values.mean())
+    return max(sizes, key=sizes.__getitem__, default=None)
 
 
 def profile_markdown(after: Profile, before: Profile | None = None) -> str:
@@ -61,22 +64,19 @@ def profile_markdown(after: Profile, before: Profile | None = None) -> str:
 
 
 def _column_parts(name: str, after: Profile, before: Profile | None) -> Iterator[str]:
-    earlier = before if before is not None and name in before.columns else None
-    facts = list(_facts(name, after, earlier))
-    if facts:
-        yield "; ".join(facts)
-    rows = list(_measure_rows(name, after, earlier))
+    yield "; ".join(_facts(name, after, before))
+    rows = list(_measure_rows(name, after, before))
     if rows:
         head = ["measure", "mean", *_QUANTILES]
         yield "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
     for measure in _PICTURED:
-        if measure in after.measures_of(name) and len(after.measure(name, measure)):
-            yield _picture(name, measure, after, earlier)
+        if (values := _values(after, name, measure)) is not None:
+            yield _picture(measure, values, _values(before, name, measure))
 
 
 def _facts(name: str, after: Profile, before: Profile | None) -> Iterator[str]:
     column = after.columns[name]
-    old = before.columns[name] if before is not None else None
+    old = None if before is None else before.columns.get(name)
     yield f"nulls {_change(column.nulls, old and old.nulls)}"
     for label, attribute in (("duplicates", "contents"), ("near-duplicates", "near")):
         contents = getattr(column, attribute)
@@ -96,31 +96,28 @@ def _facts(name: str, after: Profile, before: Profile | None) -> Iterator[str]:
 
 def _measure_rows(name: str, after: Profile, before: Profile | None) -> Iterator[Sequence[str]]:
     for measure in after.measures_of(name):
-        values = after.measure(name, measure)
-        if not len(values):
-            continue
-        old = before.measure(name, measure) if before and measure in before.measures_of(name) else None
-        numbers = _numbers(values)
-        earlier = _numbers(old) if old is not None and len(old) else {}
-        yield [measure, *(_change(number, earlier.get(key)) for key, number in numbers.items())]
+        if (values := _values(after, name, measure)) is not None:
+            old = _values(before, name, measure)
+            earlier = {} if old is None else _numbers(old)
+            yield [measure, *(_change(number, earlier.get(key)) for key, number in _numbers(values).items())]
 
 
-def _numbers(values: np.ndarray) -> Numbers:
-    quantiles = np.quantile(values, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
-    return {"mean": float(values.mean()), **dict(zip(_QUANTILES, quantiles, strict=True))}
+def _numbers(values: np.ndarray) -> dict[str, float]:
+    return {"mean": float(values.mean()), **quantiles(values, _QUANTILES)}
 
 
 def _change(now: float, before: float | None) -> str:
-    shown = f"{now:,.4g}" if abs(now) < 1e5 else f"{now:,.0f}"
-    if before is None:
+    shown = _shown(now)
+    if before is None or _shown(before) == shown:
         return shown
-    was = f"{before:,.4g}" if abs(before) < 1e5 else f"{before:,.0f}"
-    return shown if was == shown else f"{was} → {shown}"
+    return f"{_shown(before)} → {shown}"
 
 
-def _picture(name: str, measure: str, after: Profile, before: Profile | None) -> str:
-    values = after.measure(name, measure)
-    old = before.measure(name, measure) if before and measure in before.measures_of(name) else None
-    edges, counts, earlier = shared_histograms(values, old if old is not None and len(old) else None)
+def _shown(number: float) -> str:
+    return f"{number:,.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
+
+
+def _picture(measure: str, values: np.ndarray, before: np.ndarray | None) -> str:
+    edges, counts, earlier = shared_histograms(values, before)
     picture = as_markdown(histogram_png(counts, earlier), f"histogram of {measure}")
     return f"{measure}, from {edges[0]:,.6g} to {edges[-1]:,.6g}\n\n{picture}"

@@ -1,5 +1,6 @@
 """Many numbers in few: quantiles, extremes and a histogram."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,13 @@ def quantile(values: np.ndarray, share: float) -> float:
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 
+def quantiles(values: np.ndarray, names: Iterable[str] = QUANTILES) -> dict[str, float]:
+    """These quantiles, by their names."""
+    listed = list(names)
+    found = np.quantile(values, [QUANTILES[name] for name in listed], method="inverted_cdf")
+    return dict(zip(listed, found.tolist(), strict=True))
+
+
 def described(values: np.ndarray, exact: Sums | None = None) -> dict:
     """Count, extremes, mean, quantiles and histogram of a sample's values; at least one."""
     found = {
@@ -44,9 +52,8 @@ def described(values: np.ndarray, exact: Sums | None = None) -> dict:
             "max": exact.largest,
             "mean": exact.total / exact.numbers,
         }
-    quantiles = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")
-    shown = {name: _short(value) for name, value in zip(QUANTILES, quantiles.tolist(), strict=True)}
-    return {**{name: _short(value) for name, value in found.items()}, **shown, "histogram": histogram(values)}
+    shown = {name: _short(value) for name, value in {**found, **quantiles(values)}.items()}
+    return {**shown, "histogram": histogram(values)}
 
 
 def histogram(values: np.ndarray) -> dict:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -51,14 +52,6 @@ class Sample(NamedTuple):
     batches: list[str]
 
 
-class Example(NamedTuple):
-    """A row that a person can look up."""
-
-    batch: str
-    row_id: str
-    value: float | str
-
-
 @dataclass
 class Profile:
     """What rows are like. `rates` are the parts of them that were sampled, `pairs` see `pair_name`."""
@@ -68,7 +61,6 @@ class Profile:
     sample: Sample
     columns: dict[str, ColumnProfile]
     pairs: dict[str, Contents] = field(default_factory=dict)
-    batches: int = 1
 
     def measure(self, column: str, name: str) -> np.ndarray:
         """The values of a measure in the sample, without rows that have none. Raises KeyError."""
@@ -84,16 +76,6 @@ class Profile:
         """The names of the measures of a column."""
         sampled = self.columns[column].sampled
         return [*sampled.cheap, *sampled.deep]
-
-    def examples(self, column: str, name: str, wanted: np.ndarray, most: int = 3) -> list[Example]:
-        """Rows of the deep sample that are `wanted`, a mask over it, the largest values first."""
-        values = self.deep_values(column, name)
-        places = np.flatnonzero(wanted)
-        places = places[np.argsort(-values[places], kind="stable")][:most]
-        return [
-            Example(self.sample.batches[place], self.sample.row_ids[place], float(values[place]))
-            for place in places
-        ]
 
     def deep_values(self, column: str, name: str) -> np.ndarray:
         """A measure for each row of the deep sample, NaN where it has none. Raises KeyError."""
@@ -158,7 +140,7 @@ def merged(profiles: Iterable[Profile]) -> Profile:
     """The profile of all rows together, at the lowest rates of the parts; the same for every division."""
     parts = list(profiles)
     if not parts:
-        return Profile(0, Rates(), Sample(np.empty(0, np.uint64), np.empty(0, np.uint64), [], []), {}, {}, 0)
+        return Profile(0, Rates(), Sample(np.empty(0, np.uint64), np.empty(0, np.uint64), [], []), {})
     rates = Rates(min(part.rates.deep for part in parts), min(part.rates.cheap for part in parts))
     parts = [thinned(part, rates) for part in parts]
     names = list(dict.fromkeys(name for part in parts for name in part.columns))
@@ -176,7 +158,6 @@ def merged(profiles: Iterable[Profile]) -> Profile:
             name: Contents.merged([part.pairs[name] for part in parts if name in part.pairs])
             for name in dict.fromkeys(name for part in parts for name in part.pairs)
         },
-        sum(part.batches for part in parts),
     )
 
 
@@ -195,22 +176,14 @@ def thinned(profile: Profile, rates: Rates) -> Profile:
     columns = {}
     for name, column in profile.columns.items():
         sampled = column.sampled
-        columns[name] = ColumnProfile(
-            column.kind,
-            column.nulls,
-            column.sums,
-            column.contents,
-            column.near,
-            column.top,
-            column.top_is_all,
-            Sampled(
-                {measure: values[cheap] for measure, values in sampled.cheap.items()},
-                {measure: values[deep] for measure, values in sampled.deep.items()},
-                {label: [values[place] for place in places] for label, values in sampled.labels.items()},
-                None if sampled.pieces is None else [sampled.pieces[place] for place in places],
-            ),
+        thin = Sampled(
+            {measure: values[cheap] for measure, values in sampled.cheap.items()},
+            {measure: values[deep] for measure, values in sampled.deep.items()},
+            {label: [values[place] for place in places] for label, values in sampled.labels.items()},
+            None if sampled.pieces is None else [sampled.pieces[place] for place in places],
         )
-    return Profile(profile.rows, rates, sample, columns, profile.pairs, profile.batches)
+        columns[name] = replace(column, sampled=thin)
+    return Profile(profile.rows, rates, sample, columns, profile.pairs)
 
 
 def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
@@ -218,10 +191,6 @@ def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
     there = [part.columns.get(name) for part in parts]
     present = [column for column in there if column is not None]
     sums = [column.sums for column in present if column.sums is not None]
-    total = sums[0] if sums else None
-    for more in sums[1:]:
-        assert total is not None
-        total = total.plus(more)
     top: Counter[str] = Counter()
     for column in present:
         top.update(column.top)
@@ -230,7 +199,7 @@ def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
     return ColumnProfile(
         present[0].kind,
         sum(part.rows if column is None else column.nulls for part, column in zip(parts, there, strict=True)),
-        total,
+        reduce(Sums.plus, sums) if sums else None,
         Contents.merged(contents) if contents else None,
         Contents.merged(near) if near else None,
         dict(top.most_common(MOST_ALL)),

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ class Profiler:
         file = self._file(folder, record.batch)
         return read_profile(file, record.batch, record.content_hash, self.settings)
 
-    def _file(self, folder: StepFolder, key: str):
+    def _file(self, folder: StepFolder, key: str) -> Path:
         return folder.path / PROFILES / f"{key_to_name(key)}.arrow"
 
     @cached_property
@@ -86,7 +87,7 @@ class Profiler:
         tokenize = None if self.tokenizer is None else partial(_token_counts, self.tokenizer)
         return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs, self.short_texts)
 
 

@@ -16,6 +16,7 @@ _ALL_HASHES = 2**64
 _MIN_BYTES, _MAX_BYTES, _SHARE = 2**20, 2**24, 0.01
 _ROWS_FOR_ONE_DEEP = 16
 MOST_ROWS_OF_A_BATCH = 8192
+UPPER_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
 class Rates(NamedTuple):
@@ -51,6 +52,11 @@ def below(hashes: np.ndarray, rate: float) -> np.ndarray:
     if rate >= 1:
         return np.ones(len(hashes), bool)
     return hashes < np.uint64(int(rate * _ALL_HASHES))
+
+
+def joined(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """Hashes of two values together: that of the first in the upper half, by which they are sampled."""
+    return (upper & UPPER_HALF) | (lower >> np.uint64(32))
 
 
 def at_most(hashes: np.ndarray, rate: float, rows: int) -> float:

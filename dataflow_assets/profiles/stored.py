@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, Sampled
-from dataflow_assets.profiles.sampling import Contents, Rates
+from dataflow_assets.profiles.sampling import Contents, Rates, below
 
 _VERSION = 1
 _HEAD = b"profile"
@@ -47,7 +47,7 @@ def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
     """The profile of one batch as an Arrow file: the sample as rows, what is of all rows in its metadata."""
     arrays: list[pa.Array] = [pa.array(profile.sample.cheap)]
     places: list[list[str]] = []
-    deep = _places_of_deep(profile)
+    deep = np.flatnonzero(below(profile.sample.cheap, profile.rates.deep))
     size = len(profile.sample.cheap)
 
     def add(column: str, kind: str, name: str, array: pa.Array) -> None:
@@ -111,11 +111,6 @@ def from_bytes(data: bytes, batch: str, content_hash: str, settings: str) -> Pro
     sample = Sample(hashes, hashes[is_deep.to_numpy()], ids, [batch] * len(ids))
     pairs = {name: _unpacked(contents) for name, contents in head["pairs"].items()}
     return Profile(head["rows"], Rates(*head["rates"]), sample, columns, pairs)
-
-
-def _places_of_deep(profile: Profile) -> np.ndarray:
-    """Where the rows of the deep sample are in the cheap one: it is a part of it, in the same order."""
-    return np.flatnonzero(np.isin(profile.sample.cheap, profile.sample.deep))
 
 
 def _scattered(array: pa.Array, places: np.ndarray, size: int) -> pa.Array:

@@ -8,7 +8,7 @@ import polars as pl
 import xxhash
 
 from dataflow_assets.profiles.characters import CJK, DIGIT, MARK, SPECIAL, counts_of_kinds
-from dataflow_assets.profiles.sampling import below
+from dataflow_assets.profiles.sampling import below, joined
 from dataflow_assets.text.language import han_share
 
 _URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
@@ -75,11 +75,9 @@ def _repetition(text: str) -> float:
     if len(start) > _LONGEST_WORDS * len(words):
         words = start  # Chinese: characters without spaces between them
     grams = len(words) - _GRAM + 1
-    return (
-        1 - len(set(zip(*(words[place:] for place in range(_GRAM)), strict=False))) / grams
-        if grams > 0
-        else 0.0
-    )
+    if grams <= 0:
+        return 0.0
+    return 1 - len(set(zip(*(words[place:] for place in range(_GRAM)), strict=False))) / grams
 
 
 def _urls(text: str) -> int:
@@ -123,7 +121,7 @@ def near_hashes(texts: pl.Series, rate: float) -> np.ndarray:
     hashes = np.array(
         [xxhash.xxh3_64_intdigest(key.encode("utf-8", "replace")) for key in letters], np.uint64
     )
-    return (heads[chosen] & np.uint64(0xFFFFFFFF00000000)) | (hashes >> np.uint64(32))
+    return joined(heads[chosen], hashes)
 
 
 def piece_hashes(text: str) -> list[int]:

@@ -11,8 +11,10 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 HAN_SHARE = 0.2
 _KANA_SHARE = 0.05
 _LATIN_SHARE = 0.8
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_KANA = re.compile("[\u3041-\u30ff]")
+HAN_LETTERS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # within a class
+KANA_LETTERS = "\u3041-\u30ff"
+_HAN = re.compile(f"[{HAN_LETTERS}]")
+_KANA = re.compile(f"[{KANA_LETTERS}]")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 
 
