@@ -1,6 +1,7 @@
 """Tells a webhook or a command of runs that failed; what goes wrong in telling harms nothing."""
 
 import os
+import re
 import shlex
 import subprocess
 import urllib.request
@@ -125,13 +126,15 @@ def _post(url: str, body: bytes) -> list[str]:
         request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=_WEBHOOK_TIMEOUT_S):
             return []
-    except (OSError, ValueError, HTTPException) as error:
-        return [f"the webhook {_without_secrets(url)} could not be told: {error}"]
+    except OSError as error:
+        return [f"the webhook {_host_of(url)} could not be told: {error}"]
+    except (ValueError, HTTPException) as error:  # their words quote parts of the address
+        return [f"the webhook {_host_of(url)} could not be told: {type(error).__name__}"]
 
 
-def _without_secrets(url: str) -> str:
-    """The address as far as its host: paths of webhooks are secrets."""
-    return "/".join(url.split("/")[:3]).rpartition("@")[2]
+def _host_of(url: str) -> str:
+    """The host of an address, and its port: paths, queries and passwords of webhooks are secrets."""
+    return re.split("[/?#]", url.partition("://")[2])[0].rpartition("@")[2]
 
 
 def _run(command: Sequence[str], body: bytes) -> list[str]:

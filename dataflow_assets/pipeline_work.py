@@ -200,6 +200,13 @@ class PipelineWork:
         rates = rates_for(self._source_bytes, spec.share)
         return Profiler(rates, tokenizer, spec.measures, pairs_of(rules), read_texts(rules))
 
+    def has_profile(self, asset: str) -> bool:
+        """Whether the asset has profiles: the source and steps do, states of steps do not."""
+        return self.pipeline.profile is not False and asset in {
+            SOURCE,
+            *(s.name for s in self.pipeline.steps),
+        }
+
     @property
     def own_measures(self) -> list[str]:
         """The names of the pipeline's own measures."""

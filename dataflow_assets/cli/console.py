@@ -27,6 +27,11 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=True)
 
 
+def a_person_looks() -> bool:
+    """Whether standard output is a terminal that can be redrawn."""
+    return sys.stdout.isatty() and not console().is_dumb_terminal
+
+
 def kept_stream(stream: TextIO) -> TextIO:
     """The stream as it is now: Dagster puts files in the place of standard output and error in each step."""
     stream.flush()

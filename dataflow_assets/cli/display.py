@@ -13,6 +13,7 @@ from dataflow_assets.checks import CheckResult
 from dataflow_assets.cli.bars import Bars, shown_seconds
 from dataflow_assets.cli.console import (
     KeptConsole,
+    a_person_looks,
     console,
     kept_stream,
     print_line,
@@ -38,9 +39,8 @@ class RunDisplay:
         self._work = work
         self._tallies: dict[str, Tally] = {}
         self._lock = threading.RLock()
-        looked_at = _a_person_looks()
         self._out, self._err = kept_stream(sys.stdout), kept_stream(sys.stderr)
-        self._bars = Bars(self._tallies, self._lock, KeptConsole(self._out)) if looked_at else None
+        self._bars = Bars(self._tallies, self._lock, KeptConsole(self._out)) if a_person_looks() else None
         self.quiet = False
 
     def on_step(self, begun: StepBegun) -> None:
@@ -100,29 +100,25 @@ class RunDisplay:
             self._bars.say(text)
 
     def close(self) -> None:
-        """Closes its own copies of standard output and error."""
+        """Leaves the bars as they are, and closes its own copies of standard output and error."""
+        self._end_bars()
         for kept, stream in ((self._out, sys.stdout), (self._err, sys.stderr)):
             if kept is not stream:
                 kept.close()
 
-    def end_bars(self) -> None:
-        """Leaves the last state of the bars, where there are some."""
+    def _end_bars(self) -> None:
         if self._bars is not None:
             self._bars.close()
 
     def finish(self) -> None:
         """Leaves the last state of the bars, or a line for each asset that did something."""
         self._all_are_over()
-        self.end_bars()
+        self._end_bars()
         if self._bars is None and not self.quiet:
             for tally in self._tallies.values():
                 print_line(f"  {tally_line(tally)}")
         if not self._tallies and not self.quiet:
             print_line("  nothing to do: every batch is up to date")
-
-
-def _a_person_looks() -> bool:
-    return sys.stdout.isatty() and not console().is_dumb_terminal
 
 
 def tally_line(tally: Tally) -> str:
@@ -153,9 +149,6 @@ def run_display(work: PipelineWork) -> Iterator[RunDisplay]:
         ):
             yield display
         display.finish()
-    except BaseException:
-        display.end_bars()
-        raise
     finally:
         display.close()
 

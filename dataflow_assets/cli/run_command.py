@@ -12,6 +12,7 @@ from dataflow_assets.errors import PipelineBusy
 from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
+from dataflow_assets.plugins.known import metrics_settings
 from dataflow_assets.status import status_of
 
 ROWS_FAILED = 5
@@ -62,6 +63,7 @@ def run(
     dry_run: int | None,
 ) -> None:
     """Run a pipeline, or go on with it: only batches that are missing or out of date are made."""
+    metrics = metrics_settings(metrics_file, metrics_port)
     changed = find_pipeline(pipeline).with_changes(
         input=input_path,
         root=root,
@@ -69,7 +71,7 @@ def run(
         batch_rows=batch_rows,
         workers=workers,
         serving=serving,
-        plugins=_metrics(metrics_file, metrics_port),
+        plugins={"metrics": metrics} if metrics else None,
     )
     settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
@@ -106,14 +108,6 @@ def run(
         where = shown_path(work.layout.folder)
         print_line(f"{status.failed_rows} rows failed; they are in _failed of their step in {where}")
         context.exit(ROWS_FAILED)
-
-
-def _metrics(file: str | None, port: str | None) -> dict[str, dict[str, object]] | None:
-    """The plugin that these options ask for; a relative file counts from the working folder."""
-    settings: dict[str, object] = {} if port is None else {"port": port}
-    if file is not None:
-        settings["file"] = f"{Path(file).expanduser().absolute()}{'/' if file.endswith('/') else ''}"
-    return {"metrics": settings} if settings else None
 
 
 def _print_estimate(work: PipelineWork, rows: int) -> None:

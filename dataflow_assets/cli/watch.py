@@ -1,7 +1,6 @@
 """Looks again and again at a pipeline that is being run, until its run is over or Ctrl-C."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from dataflow_assets.cli.console import console, print_line
+from dataflow_assets.cli.console import a_person_looks, print_line
 from dataflow_assets.cli.display import print_status, status_parts
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import CorruptFile, MissingBatch, StorageError
@@ -60,7 +59,7 @@ def _status_shower(work: PipelineWork, as_json: bool) -> Iterator[Callable[[Pipe
     folder = work.layout.folder
     if as_json:
         yield lambda status: print(orjson.dumps(status.as_json()).decode(), flush=True)  # noqa: T201
-    elif sys.stdout.isatty() and not console().is_dumb_terminal:
+    elif a_person_looks():
         out = Console(highlight=False)
         with Live(console=out, auto_refresh=False) as live:
             out.show_cursor(True)

@@ -302,7 +302,7 @@ def _event(
 
 def summary_metadata(work: PipelineWork, asset: str) -> Metadata:
     """What the step, or the source, did to the data; nothing for a state."""
-    if asset != SOURCE and asset not in {step.name for step in work.pipeline.steps}:
+    if not work.has_profile(asset):
         return {}
     text = step_summary(work, asset)
     return {} if text is None else {SUMMARY: dg.MetadataValue.md(text)}

@@ -99,20 +99,26 @@ def _loaded(name: str) -> Callable[..., object]:
 
 
 def _from_environment() -> dict[str, Settings]:
-    """The plugins that environment variables switch on. Relative paths count from the working folder."""
+    """The plugins that environment variables switch on."""
     named = os.environ.get(PLUGINS_VARIABLE, "").split(",")
     wanted: dict[str, Settings] = {name.strip(): {} for name in named if name.strip()}
-    metrics: dict[str, object] = {}
-    if file := os.environ.get(METRICS_FILE_VARIABLE):
-        slash = os.sep if file.endswith(os.sep) else ""
-        metrics["file"] = f"{Path(file).absolute()}{slash}"
-    if port := os.environ.get(METRICS_PORT_VARIABLE):
-        metrics["port"] = port
-    if metrics:
+    file, port = os.environ.get(METRICS_FILE_VARIABLE), os.environ.get(METRICS_PORT_VARIABLE)
+    if metrics := metrics_settings(file or None, port or None):
         wanted["metrics"] = metrics
     if _otel_is_asked():
         wanted["otel"] = {}
     return wanted
+
+
+def metrics_settings(file: str | None, port: str | None) -> Settings:
+    """Settings of the plugin `metrics` that were given outside of a pipeline's file; empty where none was.
+
+    A relative file counts from the working folder; one that ends with `/` is a folder.
+    """
+    settings: dict[str, object] = {} if port is None else {"port": port}
+    if file is not None:
+        settings["file"] = f"{Path(file).expanduser().absolute()}{'/' if file.endswith('/') else ''}"
+    return settings
 
 
 def _otel_is_asked() -> bool:

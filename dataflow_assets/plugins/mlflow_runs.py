@@ -1,6 +1,5 @@
 """The plugin that keeps each run as a run of MLflow: parameters, numbers, versions, profiles, the report."""
 
-import importlib.util
 import os
 import platform
 import time
@@ -10,7 +9,6 @@ import orjson
 
 from dataflow_assets.errors import RunError
 from dataflow_assets.optional_packages import require, version_of
-from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.plugins.events import (
     BatchCommitted,
     DeclaredStep,
@@ -91,7 +89,7 @@ class MLflowPlugin:
         self._was_stopped = ended.outcome != "done"
         numbers = dict(_numbers_of(ended, ended.work_s))
         self._send(ended.step, {**numbers, "wall_seconds": ended.seconds, "batches": ended.batches})
-        if ended.outcome == "done" and ended.batches and _has_profile(self._work, ended.step):
+        if ended.outcome == "done" and ended.batches and self._work.has_profile(ended.step):
             self._send_profile(ended.step)
 
     def on_failure(self, failed: PipelineFailed) -> None:
@@ -122,22 +120,16 @@ class MLflowPlugin:
         self._sent_at = time.monotonic()
 
     def _send_profile(self, step: str) -> None:
-        if importlib.util.find_spec("dataflow_assets.profiles") is None:
-            return
-        profiles = importlib.import_module("dataflow_assets.profiles")
-        found = profiles.profile_of(self._work, step).as_json()
+        from dataflow_assets.profiles import profile_of
+
+        found = profile_of(self._work, step).as_json()
         text = orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
         self._client.log_text(self._run, text, f"profiles/{step}.json")
 
     def _send_report(self) -> None:
-        if importlib.util.find_spec("dataflow_assets.report") is None:
-            return
-        report = importlib.import_module("dataflow_assets.report")
-        self._client.log_text(self._run, report.render(self._work), "report.html")
+        from dataflow_assets.report import render
 
-
-def _has_profile(work: PipelineWork, asset: str) -> bool:
-    return asset == SOURCE or asset in {step.name for step in work.pipeline.steps}
+        self._client.log_text(self._run, render(self._work), "report.html")
 
 
 def _params_of(step: DeclaredStep) -> Iterator[tuple[str, str]]:

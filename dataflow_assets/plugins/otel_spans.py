@@ -46,7 +46,6 @@ class OTelPlugin:
             ) from error
         self._exporter = _exporter()
         self._steps: dict[str, Span] = {}
-        self._reused: dict[str, int] = {}
 
     def on_pipeline_start(self, started: PipelineStarted) -> None:
         """Opens the span of the run."""

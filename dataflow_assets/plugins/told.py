@@ -3,8 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from dataflow_assets.control import run_is_over
@@ -124,13 +123,36 @@ class ToldPlugins:
 
     def committed(self, record: CommitRecord, reused: bool) -> None:
         """A batch of the step was committed, or found."""
-        self._batch(record, reused, _Numbers.of(record))
+        step = self._step
+        if not self._plugins or step is None:
+            return
+        batch = BatchCommitted(
+            self._pipeline,
+            self._run_id,
+            step.name,
+            record.batch,
+            reused,
+            record.rows_in,
+            record.rows_out,
+            record.rejected,
+            record.failed,
+            record.seconds,
+            record.usage,
+        )
+        step.add(batch)
+        self._tell("on_batch", batch)
 
     def retried(self, record: CommitRecord, rows: int, outcome: Outcome, usage: Mapping[str, float]) -> None:
         """Some rows of a batch were done again; it was committed with what became of them."""
-        rejected, failed = counted(outcome.rejected, REJECT_REASON), counted(outcome.failed, "error_class")
-        numbers = _Numbers(rows, outcome.kept.num_rows, rejected, failed, record.seconds, usage)
-        self._batch(record, False, numbers)
+        of_these = replace(
+            record,
+            rows_in=rows,
+            rows_out=outcome.kept.num_rows,
+            rejected=counted(outcome.rejected, REJECT_REASON),
+            failed=counted(outcome.failed, "error_class"),
+            usage=dict(usage),
+        )
+        self.committed(of_these, reused=False)
 
     def end_of_task(self, outcome: State, step: str | None, error: BaseException | None) -> None:
         """A task of the run ends, and the run where it has no further ones."""
@@ -155,14 +177,6 @@ class ToldPlugins:
         with run_is_over(self._work.layout.folder):
             self._tell("on_pipeline_end", PipelineEnded(self._pipeline, self._run_id, outcome, seconds))
         self._plugins.clear()
-
-    def _batch(self, record: CommitRecord, reused: bool, numbers: "_Numbers") -> None:
-        step = self._step
-        if not self._plugins or step is None:
-            return
-        batch = BatchCommitted(self._pipeline, self._run_id, step.name, record.batch, reused, *numbers)
-        step.add(batch)
-        self._tell("on_batch", batch)
 
     def _end_step(self, step: _Step, error: BaseException | None) -> None:
         seconds = time.monotonic() - step.began
@@ -215,23 +229,6 @@ class ToldPlugins:
 
     def _redacted(self, text: str) -> str:
         return text if self._work is None else self._work.pipeline.redacted(text)
-
-
-class _Numbers(NamedTuple):
-    """The numbers of a batch in the order of `BatchCommitted`."""
-
-    rows_in: int
-    rows_out: int
-    rejected: Mapping[str, int]
-    failed: Mapping[str, int]
-    seconds: float
-    usage: Mapping[str, float]
-
-    @classmethod
-    def of(cls, record: CommitRecord) -> "_Numbers":
-        return cls(
-            record.rows_in, record.rows_out, record.rejected, record.failed, record.seconds, record.usage
-        )
 
 
 def declared_steps(pipeline: Pipeline) -> list[DeclaredStep]:

@@ -8,7 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.metrics.plugin import address_of
 from dataflow_assets.metrics.run_metrics import RunMetrics
+from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.plugins.events import BatchCommitted
+from dataflow_assets.plugins.known import wanted_plugins
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.control.slow_project import waiting_run, write_slow
 from dataflow_assets_tests.crash.command import command, environment, finish, start
@@ -60,6 +62,15 @@ def test_reused_batches_count_as_such_and_a_folder_gets_a_file_for_each_pipeline
     assert found["dataflow_batches_total", "made", "lower"] == 1
     assert found["dataflow_batches_total", "reused", "lower"] == 5
     assert found["dataflow_rows_in_total", "lower"] == 10
+
+
+def test_the_environment_may_name_a_place_in_the_home(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DATAFLOW_METRICS_FILE", "~/collected/")
+    wanted = wanted_plugins(load_pipeline(project / "four.yaml"))
+    assert wanted["metrics"] == {"file": f"{tmp_path}/collected/"}
 
 
 def test_the_endpoint_answers_while_the_run_goes_on_and_the_file_follows_it(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A real MLflow: its file store in each run of the tests, a server process where one is installed."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -90,8 +89,7 @@ def check_run(uri: str, run: Run) -> None:
     client = MlflowClient(uri)
     profiles = sorted(file.path for file in client.list_artifacts(run.info.run_id, "profiles"))
     assert profiles == [f"profiles/{step}.json" for step in sorted(STEPS)]
-    if importlib.util.find_spec("dataflow_assets.report") is not None:
-        assert "report.html" in [file.path for file in client.list_artifacts(run.info.run_id)]
+    assert "report.html" in [file.path for file in client.list_artifacts(run.info.run_id)]
 
 
 STEPS = ("source", "lower", "sized", "long_enough", "unique")
@@ -109,6 +107,17 @@ def test_a_run_is_a_run_of_mlflow_on_the_disk(project: Path, file_store: str) ->
     assert run_with(with_plugin(project, "{experiment: mine, run_name: four}"), file_store).code == 5
     (run,) = runs(file_store, "mine")
     check_run(file_store, run)
+
+
+def test_a_run_of_a_pipeline_without_profiles_is_kept_to_its_end(project: Path, file_store: str) -> None:
+    file = with_plugin(project) / "four.yaml"
+    file.write_text(file.read_text() + "profile: false\n")
+    done = run_with(project, file_store)
+    assert done.code == 5 and "plugin" not in done.err
+    (run,) = runs(file_store)
+    assert run.info.status == "FINISHED"
+    artifacts = [file.path for file in MlflowClient(file_store).list_artifacts(run.info.run_id)]
+    assert artifacts == ["report.html"]
 
 
 def test_a_failed_run_is_failed_there(project: Path, file_store: str) -> None:

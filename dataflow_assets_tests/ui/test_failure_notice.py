@@ -90,6 +90,14 @@ def test_a_webhook_that_is_not_there_is_a_line(url):
     assert len(told(FailureNotice(webhook=url), RUN)) == 1
 
 
+@pytest.mark.parametrize(
+    "url", ["http://ada:secret@127.0.0.1/x", "http://127.0.0.1:9?token=secret", "http://127.0.0.1:9/a secret"]
+)
+def test_secrets_of_an_odd_address_are_not_said(url):
+    [problem] = told(FailureNotice(webhook=url), RUN)
+    assert problem.startswith("the webhook 127.0.0.1") and "secret" not in problem
+
+
 def test_a_command_that_is_missing_or_fails_is_a_line():
     assert "could not be run" in told(FailureNotice(command=["/no/such/program"]), RUN)[0]
     failing = [sys.executable, "-c", "import sys; sys.exit('no mail')"]
