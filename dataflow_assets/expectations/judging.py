@@ -89,9 +89,12 @@ class StepRules:
         ]
 
     def _seen(self, records: Sequence[CommitRecord]) -> str:
-        """Changes where the rows do, or what is measured of them."""
+        """Changes where the rows do, kept or not, or what is measured of them."""
         profiler = self._work.profiler(self._step.name)
-        return hash_of([_VERSION, contents_of(records), profiler and profiler.settings])
+        counts = [[record.rows_in, record.rejected, record.failed] for record in records]
+        files = [{part: file.hash for part, file in record.files.items()} for record in records]
+        settings = profiler and profiler.settings
+        return hash_of([_VERSION, contents_of(records), counts, files, settings])
 
     def _is_broken_for_sure(self, spec: ExpectSpec, evidence: Evidence) -> bool:
         """All looks at a step together are wrong once in a thousand: each takes a part of the risk."""
