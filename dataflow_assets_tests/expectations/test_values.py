@@ -97,6 +97,16 @@ def test_a_value_that_is_the_limit(tmp_path, op, passed):
 
 
 @pytest.mark.parametrize(
+    ("op", "passed"), [("<=", True), (">=", True), ("=", True), ("<", False), (">", False)]
+)
+def test_a_limit_that_no_32_bit_float_is(tmp_path, op, passed):
+    rows = [{"price": price, "text": "one two 3"} for price in (0.3, 0.7) for _ in range(150)]
+    values = ("price.p05", 0.3), ("price.p95", 0.7), ("digit_share.max", 1 / 9), ("digit_share.mean", 1 / 9)
+    found = judged(tmp_path, rows, *(f"{value} {op} {limit}" for value, limit in values))
+    assert [result.passed for result in found] == [passed] * 4
+
+
+@pytest.mark.parametrize(
     ("rule", "told"),
     [
         ("null(answr) = 0", "there is no column 'answr' (there are: text, answer, kind, good, score, weight"),
