@@ -89,6 +89,24 @@ def test_a_step_that_changes_its_rows_drifts_from_the_step_before(tmp_path):
     assert len(found[rules[0]].examples) == 3
 
 
+@pytest.mark.parametrize("batch_rows", [100, 5000])
+def test_rare_values_that_are_counted_on_one_side_only_are_no_drift(tmp_path, batch_rows):
+    def drawn(seed: int, new: float) -> list[dict]:
+        random = Random(seed)
+        kinds = ["new" if random.random() < new else f"k{random.randrange(100)}" for _ in range(5000)]
+        return [{"text": f"text {place}", "kind": kind} for place, kind in enumerate(kinds)]
+
+    project = project_with(tmp_path, drawn(1, 0.0), JS, batch_rows=batch_rows)
+    project.run()
+    write(project, drawn(2, 0.0))
+    project.run()
+    assert [(each.passed, each.value) for each in results(project).values()] == [(True, 0)]
+    write(project, drawn(3, 0.4))
+    project.run()
+    (result,) = results(project).values()
+    assert (result.passed, "'new' grew most" in result.message) == (False, True)
+
+
 def test_a_column_that_was_not_there_before_is_told_before_a_row_is_read(tmp_path):
     project = project_with(tmp_path, rows(4), "psi(score, before) < 1")
     file = tmp_path / "small.yaml"
