@@ -16,7 +16,7 @@ from dataflow_assets.expectations.evidence import Evidence, contents_of
 from dataflow_assets.expectations.examples import ExampleRow, examples_of
 from dataflow_assets.expectations.findings import finding, passes
 from dataflow_assets.expectations.messages import message_of
-from dataflow_assets.expectations.references import last_run_contents
+from dataflow_assets.expectations.references import last_run_contents, reference_path
 from dataflow_assets.expectations.targets import Columns, Target, target_of
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io import atomic
@@ -163,7 +163,7 @@ class StepRules:
         if value.reference == "last_run":
             return last_run_contents(evidence.folder, contents_of(evidence.records))
         if isinstance(value.reference, File):
-            return _hash_of_file(self._work.pipeline.base_dir / value.reference.name)
+            return _hash_of_file(reference_path(self._work.pipeline.base_dir, value.reference.name))
         parents = map(self._work.folder_of, self._work.pipeline.parents(self._step.name))
         records = [[folder.record(each.batch) for each in evidence.records] for folder in parents]
         return [[each and each.content_hash for each in some] for some in records]

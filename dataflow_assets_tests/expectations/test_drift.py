@@ -187,6 +187,20 @@ def test_a_reference_in_a_file(tmp_path):
     assert [result.passed for result in results(project).values()] == [False, False]
 
 
+def test_another_file_in_the_home_folder_is_another_reference(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    project = project_with(tmp_path, rows(300), 'psi(words, "~/good.json") <= 0.2')
+    project.run_in_ui("source")
+    for most_words, passed in ((9, True), (30, False)):
+        other = project_with(tmp_path / str(most_words), rows(300, most_words), "rows > 1")
+        other.run()
+        found = profile_file(profile_of(other.work, "looked-at"), "small", "looked-at")
+        (tmp_path / "home" / "good.json").write_bytes(found)
+        project.run()
+        assert [result.passed for result in results(project).values()] == [passed]
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
