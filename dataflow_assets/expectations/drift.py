@@ -75,8 +75,12 @@ def deciles(values: np.ndarray) -> Bins:
 
 def counts_in(edges: Sequence[float], values: np.ndarray) -> list[int]:
     """How many of the values are in each bin."""
-    places = np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
-    return np.bincount(places, minlength=len(edges) + 1).tolist()
+    return np.bincount(places_in(edges, values), minlength=len(edges) + 1).tolist()
+
+
+def places_in(edges: Sequence[float], values: np.ndarray) -> np.ndarray:
+    """In which bin each value is."""
+    return np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
 
 
 def population_stability(before: Bins, values: np.ndarray) -> Distance:
