@@ -8,7 +8,7 @@ from dataflow_assets.cli.console import pipeline_option, print_line, print_table
 from dataflow_assets.expectations.messages import number_text, percent
 from dataflow_assets.expectations.references import profile_file
 from dataflow_assets.io import atomic
-from dataflow_assets.io.preview import shown_value, visible
+from dataflow_assets.io.preview import shown_value
 from dataflow_assets.pipeline_work import SOURCE
 from dataflow_assets.profiles import Profile, profile_of
 
@@ -31,10 +31,10 @@ def profile_command(pipeline: str, root: str | None, step: str | None, to: str |
     found = profile_of(work, name)
     data = profile_file(found, work.pipeline.name, name)
     if to is not None:
-        path = Path(to)
-        atomic.make_folder(path.absolute().parent)
-        atomic.write_atomically(path.absolute(), data)
-        print_line(f"{name}: the profile of {found.rows:,} rows is in {shown_path(path.absolute())}")
+        path = Path(to).absolute()
+        atomic.make_folder(path.parent)
+        atomic.write_atomically(path, data)
+        print_line(f"{name}: the profile of {found.rows:,} rows is in {shown_path(path)}")
     elif as_json:
         click.echo(data.decode(), nl=False)
     else:
@@ -46,14 +46,14 @@ def _print_profile(profile: Profile, step: str) -> None:
     sampled = plain["sampled_rows"]
     print_line(f"{step}: {profile.rows:,} rows, {sampled:,} of them measured in all ways")
     rows = [
-        (visible(column), measure, *(number_text(numbers[name]) for name in _SHOWN))
+        (column, measure, *(number_text(numbers[name]) for name in _SHOWN))
         for column, found in plain["columns"].items()
         for measure, numbers in found["measures"].items()
     ]
     if rows:
         print_table(("column", "measure", *_SHOWN), rows, right=_SHOWN)
     for column, found in plain["columns"].items():
-        print_line(f"{visible(column)}: {', '.join(_facts(found))}")
+        print_line(f"{column}: {', '.join(_facts(found))}")
 
 
 def _facts(column: dict) -> list[str]:
@@ -65,9 +65,7 @@ def _facts(column: dict) -> list[str]:
         if column.get(name) is not None:
             facts.append(f"{name} {percent(column[name])}")
     for label, shares in column["shares"].items():
-        facts.append(
-            f"{label} " + ", ".join(f"{visible(key)} {percent(share)}" for key, share in shares.items())
-        )
+        facts.append(f"{label} " + ", ".join(f"{key} {percent(share)}" for key, share in shares.items()))
     if top := column.get("top"):
         values = ", ".join(
             f"{shown_value(each['value'], 40)} {each['count']:,}" for each in top[:_MOST_VALUES]

@@ -1,7 +1,7 @@
 """How far a distribution is from that of a reference: PSI of numbers, Jensen-Shannon of values."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,9 @@ from dataflow_assets.profiles.profile import ColumnProfile, Profile
 
 _DECILES = np.arange(1, 10) / 10
 _NATS_OF_A_BIT = math.log(2)
+_OTHERS = "…"
+# A batch counts its 16 most frequent values at least: one with more than a 17th of the rows is among them.
+_SURELY_COUNTED = 1 / 17
 
 
 class Bins(NamedTuple):
@@ -56,7 +59,7 @@ def value_counts(rows: int, column: ColumnProfile) -> dict[str, int]:
     """How often each frequent value is there; the others together are `…`."""
     counts = dict(column.top)
     others = rows - column.nulls - sum(counts.values())
-    return {**counts, "…": counts.get("…", 0) + others} if others > 0 else counts
+    return {**counts, _OTHERS: counts.get(_OTHERS, 0) + others} if others > 0 else counts
 
 
 def deciles(values: np.ndarray) -> Bins:
@@ -72,8 +75,12 @@ def deciles(values: np.ndarray) -> Bins:
 
 def counts_in(edges: Sequence[float], values: np.ndarray) -> list[int]:
     """How many of the values are in each bin."""
-    places = np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
-    return np.bincount(places, minlength=len(edges) + 1).tolist()
+    return np.bincount(places_in(edges, values), minlength=len(edges) + 1).tolist()
+
+
+def places_in(edges: Sequence[float], values: np.ndarray) -> np.ndarray:
+    """In which bin each value is."""
+    return np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
 
 
 def population_stability(before: Bins, values: np.ndarray) -> Distance:
@@ -88,7 +95,14 @@ def population_stability(before: Bins, values: np.ndarray) -> Distance:
 
 
 def jensen_shannon(before: Mapping[str, int], now: Mapping[str, int]) -> Distance:
-    """The divergence of the shares of values, in bits: 0 for equal ones, 1 where none is in common."""
+    """The divergence of the shares of values, in bits: 0 for equal ones, 1 where none is in common.
+
+    Where some values are counted as `…` only, so are all that are rare on both sides: a value that is
+    counted by itself on one of them would else seem to be new.
+    """
+    if _OTHERS in before or _OTHERS in now:
+        frequent = {*_frequent(before), *_frequent(now)}
+        before, now = _with_others(before, frequent), _with_others(now, frequent)
     names = sorted({*before, *now})
     seen, seen_before = sum(now.values()), sum(before.values())
     one = np.array([now.get(name, 0) for name in names]) / max(1, seen)
@@ -98,6 +112,17 @@ def jensen_shannon(before: Mapping[str, int], now: Mapping[str, int]) -> Distanc
     by_chance = chi_square_bound(max(1, len(names) - 1)) / (8 * _NATS_OF_A_BIT)
     by_chance *= 1 / max(1, seen) + 1 / max(1, seen_before)
     return Distance(max(0.0, value), by_chance, seen, seen_before, names[int(np.argmax(one - other))])
+
+
+def _frequent(counts: Mapping[str, int]) -> list[str]:
+    least = _SURELY_COUNTED * sum(counts.values())
+    return [name for name, count in counts.items() if count > least]
+
+
+def _with_others(counts: Mapping[str, int], named: Collection[str]) -> dict[str, int]:
+    """The counts of these; all others are `…`."""
+    found = {name: counts[name] for name in counts if name in named and name != _OTHERS}
+    return {**found, _OTHERS: sum(counts.values()) - sum(found.values())}
 
 
 def _smoothed(counts: Sequence[int]) -> np.ndarray:

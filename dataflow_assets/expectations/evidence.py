@@ -6,13 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataflow_assets.batch import ROW_ID, Schema
 from dataflow_assets.expectations.drift import reference_of
 from dataflow_assets.expectations.references import last_run_reference, read_reference
 from dataflow_assets.expectations.targets import Target
+from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline.rule_grammar import Reference, Rule
+from dataflow_assets.profiles.of_steps import profile_of
 from dataflow_assets.profiles.profile import Profile, merged
 
 if TYPE_CHECKING:
@@ -69,8 +72,6 @@ class Evidence:
         table = None if record is None else self.rows(record)
         if table is None:
             return {}
-        import pyarrow.compute as pc
-
         place = pc.index(table[ROW_ID], row_id).as_py()
         return {} if place < 0 else table.slice(place, 1).to_pylist()[0]
 
@@ -85,8 +86,6 @@ class Evidence:
     @cached_property
     def _before(self) -> dict | None:
         """The profile of the parents: each column from the first of them that has it."""
-        from dataflow_assets.profiles import profile_of
-
         keys = [record.batch for record in self.records]
         operator = self.work.pipeline.operator(self.step.name)
         columns: dict = {}
@@ -100,8 +99,6 @@ class Evidence:
 
 def contents_of(records: Sequence[CommitRecord]) -> str:
     """Changes where the rows of a batch do."""
-    from dataflow_assets.fingerprints import hash_of
-
     return hash_of([[record.batch, record.content_hash] for record in records])
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
+from dataflow_assets.expectations.drift import places_in
 from dataflow_assets.expectations.evidence import Evidence
 from dataflow_assets.expectations.findings import Finding, compared, rows_of_kind
 from dataflow_assets.expectations.targets import Target
@@ -17,7 +18,7 @@ from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.profiles.making import input_hashes, short_value
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import UPPER_HALF, hashes_of, joined
+from dataflow_assets.profiles.sampling import UPPER_HALF, hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
 MOST = 3
@@ -94,8 +95,7 @@ def _sampled(rule: Rule, target: Target, evidence: Evidence, found: Finding) -> 
         reference = evidence.reference(value.reference)
         assert reference is not None
         edges = reference["columns"][target.column]["numbers"][target.measure]["edges"]
-        bins = np.searchsorted(np.array(edges), values.astype(np.float64), side="left")
-        wanted = bins == found.distance.grown
+        wanted = places_in(edges, values) == found.distance.grown
     places = np.flatnonzero(wanted & there)
     order = np.argsort(values[places] if lowest_first else -values[places], kind="stable")
     yield from _at(places[order], values, target, evidence)
@@ -199,7 +199,7 @@ def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
     wanted = groups[labels > 1]
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        inputs = joined(input_hashes(table, value.inputs), hashes_of(table[value.label])) & UPPER_HALF
+        inputs = input_hashes(table, value.inputs) & UPPER_HALF
         places = np.flatnonzero(np.isin(inputs, wanted))
         return places[np.argsort(inputs[places], kind="stable")].tolist()
 

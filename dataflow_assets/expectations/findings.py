@@ -35,7 +35,6 @@ from dataflow_assets.profiles.sampling import UPPER_HALF, Contents
 
 ENOUGH = 100
 _UNCOUNTED = 0.01
-_TOO_FEW_TEXTS = 10
 
 
 @dataclass(frozen=True)
@@ -173,13 +172,15 @@ def _(value: StatOf, rule: Rule, target: Target, evidence: Evidence, risk: float
     sums = evidence.profile.columns[target.column].sums if target.measure == VALUE else None
     if value.stat in QUANTILES:
         level = QUANTILES[value.stat]
-        low, high = quantile_bounds(values, level, risk)
-        return Finding(quantile(values, level), len(values), low, high, is_sample, outside)
+        ends = quantile(values, level), *quantile_bounds(values, level, risk)
+        found, low, high = (_or_limit(end, rule.limit) for end in ends)
+        return Finding(found, len(values), low, high, is_sample, outside)
     if sums is not None and sums.numbers and sums.smallest is not None and sums.largest is not None:
         exact = {"mean": sums.total / sums.numbers, "min": sums.smallest, "max": sums.largest}[value.stat]
         rows, is_sample = sums.numbers, False
     else:
-        exact = {"mean": values.mean, "min": values.min, "max": values.max}[value.stat]()
+        measured = {"mean": values.mean, "min": values.min, "max": values.max}[value.stat]()
+        exact = _or_limit(float(measured), rule.limit)
         rows = len(values)
     found = float(exact)
     low = found if value.stat == "max" else -math.inf
@@ -201,10 +202,19 @@ def _numbers(evidence: Evidence, target: Target) -> tuple[np.ndarray, bool]:
 
 def compared(values: np.ndarray, op: str, limit: float) -> np.ndarray:
     """`compare` of many; measures are kept as 32-bit floats, so the number is taken as one too."""
-    near = np.isclose(values.astype(np.float64), limit, rtol=1e-6, atol=1e-9)
+    near = _is_near(values, limit)
     if op in ("<=", ">=", "="):
         return near | {"<=": values <= limit, ">=": values >= limit, "=": near}[op]
     return ~near & ((values < limit) if op == "<" else (values > limit))
+
+
+def _or_limit(number: float, limit: float) -> float:
+    """The limit itself where a 32-bit float of it was found."""
+    return limit if _is_near(np.array(number), limit) else number
+
+
+def _is_near(values: np.ndarray, limit: float) -> np.ndarray:
+    return np.isclose(values.astype(np.float64), limit, rtol=1e-6, atol=1e-9)
 
 
 @_found.register

@@ -16,7 +16,7 @@ from dataflow_assets.expectations.evidence import Evidence, contents_of
 from dataflow_assets.expectations.examples import ExampleRow, examples_of
 from dataflow_assets.expectations.findings import finding, passes
 from dataflow_assets.expectations.messages import message_of
-from dataflow_assets.expectations.references import last_run_contents
+from dataflow_assets.expectations.references import last_run_contents, reference_path
 from dataflow_assets.expectations.targets import Columns, Target, target_of
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io import atomic
@@ -89,9 +89,12 @@ class StepRules:
         ]
 
     def _seen(self, records: Sequence[CommitRecord]) -> str:
-        """Changes where the rows do, or what is measured of them."""
+        """Changes where the rows do, kept or not, or what is measured of them."""
         profiler = self._work.profiler(self._step.name)
-        return hash_of([_VERSION, contents_of(records), profiler and profiler.settings])
+        counts = [[record.rows_in, record.rejected, record.failed] for record in records]
+        files = [{part: file.hash for part, file in record.files.items()} for record in records]
+        settings = profiler and profiler.settings
+        return hash_of([_VERSION, contents_of(records), counts, files, settings])
 
     def _is_broken_for_sure(self, spec: ExpectSpec, evidence: Evidence) -> bool:
         """All looks at a step together are wrong once in a thousand: each takes a part of the risk."""
@@ -160,7 +163,7 @@ class StepRules:
         if value.reference == "last_run":
             return last_run_contents(evidence.folder, contents_of(evidence.records))
         if isinstance(value.reference, File):
-            return _hash_of_file(self._work.pipeline.base_dir / value.reference.name)
+            return _hash_of_file(reference_path(self._work.pipeline.base_dir, value.reference.name))
         parents = map(self._work.folder_of, self._work.pipeline.parents(self._step.name))
         records = [[folder.record(each.batch) for each in evidence.records] for folder in parents]
         return [[each and each.content_hash for each in some] for some in records]

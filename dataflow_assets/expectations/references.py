@@ -27,9 +27,14 @@ def profile_file(profile: "Profile", pipeline: str, step: str) -> bytes:
     return orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n"
 
 
+def reference_path(base_dir: Path, name: str) -> Path:
+    """Where a reference is; a relative path counts from the pipeline's folder."""
+    return base_dir / Path(name).expanduser()
+
+
 def read_reference(base_dir: Path, name: str) -> dict:
-    """The reference in a file; a relative path counts from the pipeline's. Raises ConfigError."""
-    path = base_dir / Path(name).expanduser()
+    """The reference in a file. Raises ConfigError."""
+    path = reference_path(base_dir, name)
     how = "`dataflow-assets profile PIPELINE --step STEP --to FILE.json` writes one"
     try:
         found = orjson.loads(path.read_bytes())

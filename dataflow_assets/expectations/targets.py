@@ -22,7 +22,7 @@ VALUE = "value"
 _TEXT_COLUMN = "text"
 _CONVERSATION_COLUMNS = ("messages", "conversations", "conversation")
 _NUMBERS = ("int64", "float64")
-Kind = Literal["number", "label", "value"]
+Kind = Literal["number", "label", "value", "nested"]
 _COUNTED: Mapping[str, tuple[ColumnType, ...]] = {
     "distinct": ("string", "json", "bool"),
     "duplicates": ("string", "json"),
@@ -32,7 +32,7 @@ _COUNTED: Mapping[str, tuple[ColumnType, ...]] = {
 
 
 class Target(NamedTuple):
-    """A column and what of it is meant: a measure, a label of its texts, or its value."""
+    """A column and what of it is meant: a measure, a label of its texts, or its value; JSON is `nested`."""
 
     column: str
     measure: str
@@ -96,19 +96,22 @@ def _found(path: Path, columns: Columns, kinds: tuple[Kind, ...], what: str) -> 
             return target
     if not meanings:
         raise ValueError(_unknown(path, columns))
-    other = meanings[0]
-    is_text = "number" in kinds
-    column = columns.schema.get(other.column)
-    raise ValueError(
-        f"{what} is not for {str(path)!r}, "
-        + (f"which is {column} and has no numbers" if is_text else "which has numbers")
-        + ("; name a measure of it, such as " + f"{path}.{_some_measure(column)}" if is_text else "")
-        + ("" if is_text else "; compare them with a number, or take psi")
-    )
+    raise ValueError(f"{what} is not for {str(path)!r}, {_why_not(path, meanings[0], columns, kinds)}")
 
 
-def _some_measure(kind: ColumnType | None) -> str:
-    return "turns" if kind == "json" else "chars"
+def _why_not(path: Path, found: Target, columns: Columns, kinds: tuple[Kind, ...]) -> str:
+    """What the path is instead, and what can be done with it."""
+    if found.kind == "number":
+        return "which has numbers; compare them with a number, or take psi"
+    if found.kind == "label":
+        return f'which has labels; take share({path} = "…") or js'
+    column = columns.schema[found.column]
+    if column == "bool":
+        return f'which is bool and has no numbers; take share({path} = "true") or js'
+    if "number" in kinds:
+        measure = "turns" if column == "json" else "chars"
+        return f"which is {column} and has no numbers; name a measure of it, such as {path}.{measure}"
+    return f"which is {column}, whose values are not counted; name a label of it, such as {path}.last_role"
 
 
 def _meanings(path: Path, columns: Columns) -> list[Target]:
@@ -118,7 +121,8 @@ def _meanings(path: Path, columns: Columns) -> list[Target]:
     found: list[Target] = []
     kind = columns.schema.get(name) if name != ROW_ID else None
     if kind is not None:
-        found.append(Target(name, VALUE, "number" if kind in _NUMBERS else "value"))
+        of_kind: Kind = "number" if kind in _NUMBERS else "nested" if kind == "json" else "value"
+        found.append(Target(name, VALUE, of_kind))
     if name in columns.own:
         found.append(Target(name, VALUE, "number"))
     if kind in _NUMBERS or name in columns.own:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import xxhash
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, parse
+from dataflow_assets.pipeline.rule_grammar import Count, Drift, Rule, parse
 
 _WORDS = {"<=": "_at_most_", ">=": "_at_least_", "<": "_below_", ">": "_above_", "=": "_is_"}
 _SIGNS = re.compile("<=|>=|<|>|=")
@@ -68,18 +68,6 @@ class ExpectSpec(BaseModel):
     def needs_profile(self) -> bool:
         """Whether more than the commit records says how it stands."""
         return not isinstance(self.rule.value, Count)
-
-    @property
-    def columns(self) -> set[str]:
-        """The names in it that may be columns."""
-        value = self.rule.value
-        if isinstance(value, Count):
-            return set()
-        if isinstance(value, Conflicts):
-            return {*value.inputs, value.label}
-        if isinstance(value, OfColumn):
-            return set() if value.column is None else {value.column}
-        return set(value.path.names[:1])
 
     @property
     def uses_last_run(self) -> bool:

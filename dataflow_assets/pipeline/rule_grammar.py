@@ -18,7 +18,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from dataflow_assets.pipeline.problems import listed, near_names, shown
 
@@ -27,7 +27,7 @@ Stat = Literal["mean", "min", "max", "p01", "p05", "p25", "p50", "p75", "p95", "
 RowsOf = Literal["rows", "kept", "failed", "rejected"]
 ColumnCount = Literal["null", "distinct", "duplicates", "near_duplicates", "boilerplate"]
 Distance = Literal["psi", "js"]
-STATS: tuple[Stat, ...] = ("mean", "min", "max", "p01", "p05", "p25", "p50", "p75", "p95", "p99")
+STATS: tuple[Stat, ...] = get_args(Stat)
 BEFORE, LAST_RUN = "before", "last_run"
 _OF_COLUMN = ("null", "distinct")
 _OF_TEXT = ("duplicates", "near_duplicates", "boilerplate")
@@ -140,10 +140,6 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.value} {self.op} {_number_text(self.limit)}"
-
-    def holds(self, value: float) -> bool:
-        """Whether a value keeps to the limit."""
-        return compare(value, self.op, self.limit)
 
 
 def compare(value: float, op: Op, limit: float) -> bool:

@@ -39,6 +39,15 @@ def project_with(
     return project
 
 
+def dropping_short_texts(project: SmallProject, min_chars: int) -> PipelineWork:
+    """The pipeline, never run, with a step under the rules that rejects texts as `too_short`."""
+    file = project.folder / "small.yaml"
+    unchanged = 'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}'
+    dropping = f"filter_length\n    params: {{column: text, min_chars: {min_chars}}}"
+    file.write_text(file.read_text().replace(unchanged, dropping, 1))
+    return fresh_work(project)
+
+
 def write(project: SmallProject, rows: Sequence[Row]) -> None:
     """These rows as the source."""
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]

@@ -89,6 +89,24 @@ def test_a_step_that_changes_its_rows_drifts_from_the_step_before(tmp_path):
     assert len(found[rules[0]].examples) == 3
 
 
+@pytest.mark.parametrize("batch_rows", [100, 5000])
+def test_rare_values_that_are_counted_on_one_side_only_are_no_drift(tmp_path, batch_rows):
+    def drawn(seed: int, new: float) -> list[dict]:
+        random = Random(seed)
+        kinds = ["new" if random.random() < new else f"k{random.randrange(100)}" for _ in range(5000)]
+        return [{"text": f"text {place}", "kind": kind} for place, kind in enumerate(kinds)]
+
+    project = project_with(tmp_path, drawn(1, 0.0), JS, batch_rows=batch_rows)
+    project.run()
+    write(project, drawn(2, 0.0))
+    project.run()
+    assert [(each.passed, each.value) for each in results(project).values()] == [(True, 0)]
+    write(project, drawn(3, 0.4))
+    project.run()
+    (result,) = results(project).values()
+    assert (result.passed, "'new' grew most" in result.message) == (False, True)
+
+
 def test_a_column_that_was_not_there_before_is_told_before_a_row_is_read(tmp_path):
     project = project_with(tmp_path, rows(4), "psi(score, before) < 1")
     file = tmp_path / "small.yaml"
@@ -167,6 +185,20 @@ def test_a_reference_in_a_file(tmp_path):
     write(project, rows(300, most_words=30, orders=0.8))
     project.run()
     assert [result.passed for result in results(project).values()] == [False, False]
+
+
+def test_another_file_in_the_home_folder_is_another_reference(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    project = project_with(tmp_path, rows(300), 'psi(words, "~/good.json") <= 0.2')
+    project.run_in_ui("source")
+    for most_words, passed in ((9, True), (30, False)):
+        other = project_with(tmp_path / str(most_words), rows(300, most_words), "rows > 1")
+        other.run()
+        found = profile_file(profile_of(other.work, "looked-at"), "small", "looked-at")
+        (tmp_path / "home" / "good.json").write_bytes(found)
+        project.run()
+        assert [result.passed for result in results(project).values()] == [passed]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,13 @@ def test_each_kind_of_value_stops_as_soon_as_more_rows_cannot_mend_it(tmp_path, 
     assert len(project.committed("looked-at")) == batches
 
 
+def test_values_that_are_the_limit_stop_nothing(tmp_path):
+    same = [{"text": "a text", "price": 0.3}] * 400
+    project = project_with(tmp_path, same, error("price.p95 <= 0.3"))
+    project.run()
+    assert len(project.committed("after")) == 4
+
+
 def test_a_launch_from_the_ui_stops_early_and_is_not_retried(planted):
     import dagster as dg
 

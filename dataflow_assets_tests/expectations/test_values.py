@@ -12,7 +12,13 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline.schema import json_schema
 from dataflow_assets.profiles.conversations import CONVERSATION_LABELS, CONVERSATION_MEASURES
 from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
-from dataflow_assets_tests.expectations.projects import fresh_work, judged, project_with
+from dataflow_assets_tests.expectations.projects import (
+    dropping_short_texts,
+    fresh_work,
+    judged,
+    project_with,
+    write,
+)
 from dataflow_assets_tests.walk import walk
 
 WORDS = ("apple", "river", "stone", "cloud", "table")
@@ -91,6 +97,16 @@ def test_a_value_that_is_the_limit(tmp_path, op, passed):
 
 
 @pytest.mark.parametrize(
+    ("op", "passed"), [("<=", True), (">=", True), ("=", True), ("<", False), (">", False)]
+)
+def test_a_limit_that_no_32_bit_float_is(tmp_path, op, passed):
+    rows = [{"price": price, "text": "one two 3"} for price in (0.3, 0.7) for _ in range(150)]
+    values = ("price.p05", 0.3), ("price.p95", 0.7), ("digit_share.max", 1 / 9), ("digit_share.mean", 1 / 9)
+    found = judged(tmp_path, rows, *(f"{value} {op} {limit}" for value, limit in values))
+    assert [result.passed for result in found] == [passed] * 4
+
+
+@pytest.mark.parametrize(
     ("rule", "told"),
     [
         ("null(answr) = 0", "there is no column 'answr' (there are: text, answer, kind, good, score, weight"),
@@ -105,6 +121,10 @@ def test_a_value_that_is_the_limit(tmp_path, op, passed):
         ("share(kind > 3) < 1", "a number is not for 'kind'"),
         ("psi(kind, before) < 1", "psi is not for 'kind'"),
         ("js(score, before) < 1", "js is not for 'score', which has numbers"),
+        ("good.p95 < 5", "'good', which is bool and has no numbers; take share(good = \"true\") or js"),
+        ("share(last_role > 3) < 1", "'last_role', which has labels; take share(last_role = \"…\") or js"),
+        ('share(messages = "x") < 1', "'messages', which is json, whose values are not counted"),
+        ("js(messages, before) < 1", "name a label of it, such as messages.last_role"),
         ("duplicates(score) < 1", "`checks` has max_duplicate_share for it"),
         ("near_duplicates(messages) < 1", "which is json; expected string"),
         ("label_conflicts(kind, gut) < 1", "there is no column 'gut'"),
@@ -161,11 +181,7 @@ def test_rows_of_which_nothing_can_be_measured_break_a_statistic_and_a_share(tmp
 def test_a_step_without_rows_passes_all_but_a_number_of_rows(tmp_path):
     rules = ("rows >= 1", "null(text) = 0", "words.p95 < 3", "share(words > 3) < 1", "kept.share >= 0.5")
     project = project_with(tmp_path, [{"text": "a"}] * 3, *rules)
-    file = tmp_path / "small.yaml"
-    unchanged = 'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}'
-    dropping = "filter_length\n    params: {column: text, min_chars: 9}"
-    file.write_text(file.read_text().replace(unchanged, dropping, 1))
-    work = walk(fresh_work(project).pipeline)
+    work = walk(dropping_short_texts(project, min_chars=9).pipeline)
     found = check_results(work, work.pipeline.step("looked-at"))
     assert [result.passed for result in found] == [False, True, True, True, False]
 
@@ -273,12 +289,28 @@ def test_rejected_and_failed_rows_are_shown(tmp_path):
     ]
     rows = [{"text": "no"}, {"text": "long enough"}] * 3
     project = project_with(tmp_path, rows, "kept.share >= 0.9", *rules)
-    file = tmp_path / "small.yaml"
-    unchanged = 'map_python\n    params: {function: "dataflow_assets_tests.walk:nothing_new"}'
-    dropping = "filter_length\n    params: {column: text, min_chars: 5}"
-    file.write_text(file.read_text().replace(unchanged, dropping, 1))
-    work = walk(fresh_work(project).pipeline)
+    work = walk(dropping_short_texts(project, min_chars=5).pipeline)
     found = check_results(work, work.pipeline.step("looked-at"))
     assert [result.value for result in found] == [0.5, 0.5, 0.5, 0]
     assert [(len(result.examples), result.passed) for result in found] == [(3, False)] * 3 + [(0, True)]
     assert (found[0].examples[0].row_id, found[0].examples[0].text) == ("a:1", "no")
+
+
+def test_other_rejected_rows_are_judged_anew_where_the_kept_ones_are_the_same(tmp_path):
+    project = project_with(tmp_path, [{"text": "long enough"}, {"text": "no"}], "rejected.share <= 0.6")
+    work = walk(dropping_short_texts(project, min_chars=5).pipeline)
+    assert check_results(work, work.pipeline.step("looked-at"), save=True)[0].value == 0.5
+    write(project, [{"text": "long enough"}, {"text": "no"}, {"text": "no"}, {"text": "no"}])
+    work = walk(work.pipeline)
+    (result,) = check_results(work, work.pipeline.step("looked-at"))
+    assert (result.value, result.passed, len(result.examples)) == (0.75, False, 3)
+
+
+def test_steps_with_the_same_kept_rows_and_rule_are_judged_each_by_itself(tmp_path):
+    rule = "rejected.share <= 0.4"
+    project = project_with(tmp_path, [{"text": "long enough"}, {"text": "no"}], rule)
+    file = tmp_path / "small.yaml"
+    file.write_text(file.read_text().replace("{name: after,", f"{{name: after, expect: [{rule}],"))
+    work = walk(dropping_short_texts(project, min_chars=5).pipeline)
+    found = [check_results(work, step)[0].value for step in work.pipeline.ordered_steps]
+    assert found == [0.5, 0]
