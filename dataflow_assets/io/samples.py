@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.io.preview import markdown_rows, markdown_table
 from dataflow_assets.operators.operator import FAILED_COLUMNS, REJECT_REASON, Outcome
+from dataflow_assets.row_ids import parents_of
 
 PREVIEW_ROWS = 5
 _EXAMPLES = 3
@@ -23,7 +24,6 @@ _BLOCK_CHARS = 4_096
 _SHOWN_CHARS = 400
 # A page shows them as one or none, and they may be what was changed.
 _SPACES = re.compile(r"  +|^ | $")
-_CHILD_NUMBER = "/[0-9]+$"
 _NOT_THERE = "—"
 
 
@@ -99,8 +99,7 @@ def _places(before: pa.Table, after: pa.Table) -> pa.Array | None:
     known = before[ROW_ID].slice(0, _SEARCHED_ROWS).combine_chunks()
     places = pc.index_in(ids, value_set=known)
     if places.null_count:
-        parents = pc.replace_substring_regex(ids, _CHILD_NUMBER, "")
-        places = pc.coalesce(places, pc.index_in(parents, value_set=known))
+        places = pc.coalesce(places, pc.index_in(parents_of(ids), value_set=known))
     return places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
 
 

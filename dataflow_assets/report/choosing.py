@@ -10,7 +10,8 @@ from dataflow_assets.batch import ROW_ID
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
-from dataflow_assets.trace.homes import Home, origin_of, origins_of, places_of
+from dataflow_assets.row_ids import origin_of, origins_of
+from dataflow_assets.trace.homes import Home, places_of
 
 MAX_ROWS = 48
 MAX_SET_ASIDE = 32
