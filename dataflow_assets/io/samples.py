@@ -113,10 +113,9 @@ def _positions(before: pa.Table, after: pa.Table, name: str, places: pa.Array | 
         return []
     if old.type != new.type:
         return pc.indices_nonzero(new.is_valid()).to_pylist()
-    differs = pc.fill_null(pc.not_equal(old, new), False)
-    one_null = pc.xor(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
-    both_null = pc.and_(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
-    differs = pc.and_not(pc.or_(differs, one_null), both_null)
+    both_nan = pc.and_(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
+    differs = pc.and_not(pc.fill_null(pc.not_equal(old, new), False), both_nan)
+    differs = pc.or_(differs, pc.xor(old.is_null(), new.is_null()))
     if places is not None:
         differs = pc.and_(differs, places.is_valid())
     return pc.indices_nonzero(differs).to_pylist()
