@@ -174,6 +174,13 @@ def test_rows_of_two_branches_begin_behind_the_shuffle_of_their_own(tmp_path: Pa
     assert ("one", "a") in began <= {("one", "a"), ("two", "b")}
 
 
+def test_a_file_name_turns_no_direction(tmp_path: Path):
+    name = "a\u202etxt.jsonl"
+    (tmp_path / name).write_text('{"text": "a"}\n')
+    [row] = samples.samples_of(walk(pipeline(tmp_path, tmp_path / name))).rows
+    assert row["place"] == "a\\u202etxt.jsonl, line 1"
+
+
 def test_profiles_of_some_batches_stand_for_very_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "in.jsonl").write_text('{"text": "some words"}\n' * 40)
     work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", batch_rows=4))
