@@ -21,7 +21,6 @@ from dataflow_assets.trace.homes import Home, home_of, moved_to, nearest
 Row = dict[str, object]
 Part = Literal["kept", "rejected", "failed"]
 Outcome = Literal["kept", "rejected", "failed", "split", "gone", "not_made", "not_read"]
-DUPLICATE_OF = "duplicate_of"
 
 
 @dataclass(frozen=True)
