@@ -57,11 +57,12 @@ class AssetPages:
         pipeline, number = self._work.pipeline, self._work.pipeline.step_number(step.name)
         operator = pipeline.operator(step.name)
         text = f"Step {number}, `{step.type}`: {summary_of(type(operator))}"
+        params = pipeline.redacted_values(operator.fingerprint_of_params())
         if self._complete:
-            text = pipeline.redacted(f"{text}\n\n{self._operator_text(operator)}")
+            text = f"{text}\n\n{_operator_text(operator, params)}"
         metadata = {
             **folder_metadata(self._work.layout.step(number)),
-            "params": dict(operator.fingerprint_of_params()),
+            "params": params,
             **self._columns(step.name),
             **self._code(step),
         }
@@ -93,11 +94,6 @@ class AssetPages:
             lines.append(f"| {number} | `{step.name}` | `{step.type}` | {summary} |")
         return "\n".join(lines)
 
-    def _operator_text(self, operator: Operator) -> str:
-        """What the operator says of itself, and its parameters as they are set here."""
-        _, text, _ = split_docstring(type(operator))
-        return "\n\n".join(filter(None, [text, _parameters_table(operator)]))
-
     def _columns(self, name: str) -> Mapping[str, dg.MetadataValue]:
         if name not in self._known_columns:
             return {}
@@ -127,13 +123,18 @@ class AssetPages:
         return {CODE_METADATA: dg.CodeReferencesMetadataValue(code_references=[reference])}
 
 
-def _parameters_table(operator: Operator) -> str:
-    values = operator.fingerprint_of_params()
-    if not values:
+def _operator_text(operator: Operator, params: Mapping[str, object]) -> str:
+    """What the operator says of itself, and its parameters as they are set here."""
+    _, text, _ = split_docstring(type(operator))
+    return "\n\n".join(filter(None, [text, _parameters_table(operator, params)]))
+
+
+def _parameters_table(operator: Operator, params: Mapping[str, object]) -> str:
+    if not params:
         return ""
     lines = ["| parameter | value | meaning |", "|---|---|---|"]
     fields = type(operator.params).model_fields
-    for name, value in values.items():
+    for name, value in params.items():
         meaning = fields[name].description if name in fields else None
         shown = markdown_cell(json.dumps(value, ensure_ascii=False, default=str))
         lines.append(f"| `{name}` | {shown} | {_prose_cell(meaning or '')} |")

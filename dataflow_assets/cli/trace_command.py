@@ -80,7 +80,7 @@ def _outcome(passage: "Passage") -> str:
         return f"split into {_rows(len(passage.children))}"
     return {
         "gone": "no row with this id came out; the step makes rows of its own",
-        "not_made": f"batch {passage.batch or ''} is not made yet; run the pipeline".replace("  ", " "),
+        "not_made": "its batch is not made yet; run the pipeline",
         "not_read": "not read",
     }[passage.outcome]
 
@@ -91,15 +91,14 @@ def _rows(count: int) -> str:
 
 def _pair(work: PipelineWork, passage: "Passage") -> Iterator[str]:
     """The row that a rejected duplicate repeats, as far as the step looks at it."""
-    from dataflow_assets.trace.life import DUPLICATE_OF, read_by
+    from dataflow_assets.operators.deduplication.verdicts import DUPLICATE_OF
+    from dataflow_assets.trace.life import read_by
 
     other = passage.details.get(DUPLICATE_OF)
     if not isinstance(other, str):
         return
-    row = read_by(work, passage.name, other)
-    looked_at = work.pipeline.operator(passage.name).reads()
-    for name in looked_at if row is not None else ():
-        assert row is not None
+    row = read_by(work, passage.name, other) or {}
+    for name in work.pipeline.operator(passage.name).reads() if row else ():
         yield f"  {other} has {name}: {shown_value(row.get(name), _VALUE_CHARS)}"
 
 

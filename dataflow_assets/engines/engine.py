@@ -10,6 +10,7 @@ from dataflow_assets.batch import ROW_ID, arrow_schema, json_value, schema_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
+from dataflow_assets.row_ids import parents_of
 
 
 class Engine(Protocol):
@@ -82,7 +83,7 @@ def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) 
     came_in = rows[ROW_ID]
     went_out = [table[ROW_ID] for table in outcome if table is not None and table.num_rows]
     if operator.splits:
-        kept_parents = pc.unique(pc.replace_substring_regex(outcome.kept[ROW_ID], "/[0-9]+$", ""))
+        kept_parents = pc.unique(parents_of(outcome.kept[ROW_ID]))
         went_out[: 1 if outcome.kept.num_rows else 0] = [pa.chunked_array([kept_parents])]
     found = pa.chunked_array([chunk for column in went_out for chunk in column.chunks], came_in.type)
     if len(found) == len(came_in) and _same_ids(found, came_in):

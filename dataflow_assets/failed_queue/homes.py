@@ -1,13 +1,11 @@
 """Keeps every edit with the batch that holds its row, where the source was cut into other batches."""
 
-import re
 from collections.abc import Collection
 
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.failed_queue.edits import BatchEdits, Edit, StepEdits
 from dataflow_assets.io.step_folder import StepFolder
-
-_CHILD = re.compile("(/[0-9]+)+$")
+from dataflow_assets.row_ids import origin_of
 
 
 def move_edits(edits: StepEdits, source: StepFolder, keys: Collection[str]) -> None:
@@ -20,7 +18,7 @@ def move_edits(edits: StepEdits, source: StepFolder, keys: Collection[str]) -> N
     for key in edits.keys():  # noqa: SIM118  it is no dict
         here = _rows_of_source(source, key) if key in keys else frozenset()
         values = edits.of(key).values
-        strays[key] = {row_id: edit for row_id, edit in values.items() if _origin(row_id) not in here}
+        strays[key] = {row_id: edit for row_id, edit in values.items() if origin_of(row_id) not in here}
     homes = _homes(strays, source, keys) if any(strays.values()) else {}
     for home in sorted(set(homes.values())):
         moved = {i: edit for some in strays.values() for i, edit in some.items() if homes.get(i) == home}
@@ -30,11 +28,6 @@ def move_edits(edits: StepEdits, source: StepFolder, keys: Collection[str]) -> N
     for key, some in strays.items():
         if gone := some.keys() & homes.keys():
             _leave(edits, key, gone)
-
-
-def _origin(row_id: str) -> str:
-    """The id of the source's row that a row comes from."""
-    return _CHILD.sub("", row_id)
 
 
 def _rows_of_source(source: StepFolder, key: str) -> frozenset[str]:
@@ -50,7 +43,7 @@ def _homes(
     homes = {}
     for key in keys:
         here = _rows_of_source(source, key)
-        homes.update({row_id: key for row_id in wanted if _origin(row_id) in here})
+        homes.update({row_id: key for row_id in wanted if origin_of(row_id) in here})
     return homes
 
 

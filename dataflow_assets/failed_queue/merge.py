@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from dataflow_assets.batch import ROW_ID, Schema, arrow_field, conform, schema_of, widen_schema
 from dataflow_assets.operators.operator import Outcome
+from dataflow_assets.row_ids import parents_of
 
 
 def merged(
@@ -35,7 +36,7 @@ def _without(table: pa.Table, ids: pa.Array, children: bool) -> pa.Table:
 
 def _rows_before(table: pa.Table, children: bool) -> pa.ChunkedArray:
     """The ids of the input rows that the rows of a table come from."""
-    return pc.replace_substring_regex(table[ROW_ID], "/[0-9]+$", "") if children else table[ROW_ID]
+    return parents_of(table[ROW_ID]) if children else table[ROW_ID]
 
 
 def _in_order(tables: Sequence[pa.Table], came_in: pa.ChunkedArray, children: bool) -> pa.Table | None:

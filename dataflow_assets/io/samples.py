@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.io.preview import markdown_rows, markdown_table
 from dataflow_assets.operators.operator import FAILED_COLUMNS, REJECT_REASON, Outcome
+from dataflow_assets.row_ids import parents_of
 
 PREVIEW_ROWS = 5
 _EXAMPLES = 3
@@ -23,7 +24,6 @@ _BLOCK_CHARS = 4_096
 _SHOWN_CHARS = 400
 # A page shows them as one or none, and they may be what was changed.
 _SPACES = re.compile(r"  +|^ | $")
-_CHILD_NUMBER = "/[0-9]+$"
 _NOT_THERE = "—"
 
 
@@ -99,8 +99,7 @@ def _places(before: pa.Table, after: pa.Table) -> pa.Array | None:
     known = before[ROW_ID].slice(0, _SEARCHED_ROWS).combine_chunks()
     places = pc.index_in(ids, value_set=known)
     if places.null_count:
-        parents = pc.replace_substring_regex(ids, _CHILD_NUMBER, "")
-        places = pc.coalesce(places, pc.index_in(parents, value_set=known))
+        places = pc.coalesce(places, pc.index_in(parents_of(ids), value_set=known))
     return places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
 
 
@@ -114,10 +113,9 @@ def _positions(before: pa.Table, after: pa.Table, name: str, places: pa.Array | 
         return []
     if old.type != new.type:
         return pc.indices_nonzero(new.is_valid()).to_pylist()
-    differs = pc.fill_null(pc.not_equal(old, new), False)
-    one_null = pc.xor(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
-    both_null = pc.and_(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
-    differs = pc.and_not(pc.or_(differs, one_null), both_null)
+    both_nan = pc.and_(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
+    differs = pc.and_not(pc.fill_null(pc.not_equal(old, new), False), both_nan)
+    differs = pc.or_(differs, pc.xor(old.is_null(), new.is_null()))
     if places is not None:
         differs = pc.and_(differs, places.is_valid())
     return pc.indices_nonzero(differs).to_pylist()

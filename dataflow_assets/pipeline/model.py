@@ -254,6 +254,18 @@ class Pipeline(BaseModel):
         secrets = dict.fromkeys(filter(None, self.secret_values()), "**********")
         return redacted(message, {**secrets, **self._origin.environment})
 
+    def redacted_values(self, values: Mapping[str, object]) -> dict[str, object]:
+        """Plain JSON values in which every text is redacted, however deep."""
+
+        def hidden(value: object) -> object:
+            if isinstance(value, str):
+                return self.redacted(value)
+            if isinstance(value, Mapping):
+                return {str(name): hidden(inner) for name, inner in value.items()}
+            return list(map(hidden, value)) if isinstance(value, list | tuple) else value
+
+        return {name: hidden(value) for name, value in values.items()}
+
     def with_changes(
         self,
         *,

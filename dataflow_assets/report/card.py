@@ -118,7 +118,7 @@ def _columns(last: StepFacts) -> Iterator[str]:
     for name, kind in last.columns.items():
         column = profile.get(name, {})
         facts = [
-            f"{fact.replace('_', ' ')} {fact_text(column[fact])}"
+            f"{fact.replace('_', ' ')} {fact_text(column, fact)}"
             for fact in ("nulls", "distinct", "duplicates", "near_duplicates")
             if column.get(fact) is not None
         ]

@@ -10,7 +10,8 @@ from dataflow_assets.batch import ROW_ID
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
-from dataflow_assets.trace.homes import Home, origin_of, origins_of, places_of
+from dataflow_assets.row_ids import origin_of, origins_of
+from dataflow_assets.trace.homes import Home, places_of
 
 MAX_ROWS = 48
 MAX_SET_ASIDE = 32
@@ -65,13 +66,11 @@ def chosen_homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
     begins there.
     """
     begins = _Begins({row_id: key for key in batches for row_id in _source_ids(work, key)})
-    moved_by: str | None = None
+    moved_by = _moved_by(work)
     homes: dict[str, Home] = {}
     for name in _step_names(work):
-        if name != SOURCE and work.pipeline.operator(name).regroups:
-            moved_by = name
         for key in batches:
-            for row_id, home in _set_aside(work, name, key, begins, moved_by):
+            for row_id, home in _set_aside(work, name, key, begins, moved_by[name]):
                 if len(homes) < MAX_SET_ASIDE:
                     homes.setdefault(row_id, home)
     share = max(1, (MAX_ROWS - len(homes)) // max(1, len(batches)))
@@ -79,6 +78,20 @@ def chosen_homes(work: PipelineWork, batches: Sequence[str]) -> dict[str, Home]:
         homes |= _kept(work, key, begins, moved_by, share)
     places = places_of(work, [row_id for row_id, home in homes.items() if home.step == SOURCE])
     return {row_id: home._replace(place=places.get(row_id, "")) for row_id, home in homes.items()}
+
+
+def _moved_by(work: PipelineWork) -> dict[str, str | None]:
+    """For the rows that come into each step: the last step above it that gave batches other rows."""
+    moved_by: dict[str, str | None] = {SOURCE: None}
+    for step in work.pipeline.ordered_steps:
+        above = (_mover(work, parent, moved_by) for parent in work.pipeline.parents(step))
+        moved_by[step.name] = next(filter(None, above), None)
+    return moved_by
+
+
+def _mover(work: PipelineWork, name: str, moved_by: Mapping[str, str | None]) -> str | None:
+    """The same for the rows that go out of a step."""
+    return name if name != SOURCE and work.pipeline.operator(name).regroups else moved_by[name]
 
 
 @dataclass(frozen=True)
@@ -129,12 +142,14 @@ def _set_aside(
             yield from begins.best(ids, moved_by, key, PER_REASON).items()
 
 
-def _kept(work: PipelineWork, key: str, begins: _Begins, moved_by: str | None, most: int) -> dict[str, Home]:
+def _kept(
+    work: PipelineWork, key: str, begins: _Begins, moved_by: Mapping[str, str | None], most: int
+) -> dict[str, Home]:
     """Rows of the batch in the last step that has some."""
     for name in reversed(_step_names(work)):
         table = _rows(work, name, key, "kept")
         if table is not None and table.num_rows:
-            return begins.best(table[ROW_ID], moved_by, key, most)
+            return begins.best(table[ROW_ID], _mover(work, name, moved_by), key, most)
     return {}
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from inspect import cleandoc
 
-from pydantic import BaseModel, SecretStr
-
 from dataflow_assets.batch import Schema
 from dataflow_assets.checks import CheckResult
 from dataflow_assets.io.commit_record import CommitRecord
@@ -21,7 +19,6 @@ from dataflow_assets.report.samples import Samples, samples_of
 from dataflow_assets.status import PipelineStatus, StepStatus, status_of, summed
 
 _PACKAGES = ("dataflow_assets", "dagster", "pyarrow", "polars", "numpy")
-HIDDEN = "**********"
 
 
 @dataclass(frozen=True)
@@ -153,9 +150,12 @@ def gather(work: PipelineWork) -> ReportData:
         last_end=_iso(max(record.started_at + record.seconds for record in all_records))
         if all_records
         else None,
-        source=_public(pipeline, pipeline.source.model_dump(mode="json", exclude_defaults=True)),
+        source=pipeline.redacted_values(pipeline.source.model_dump(mode="json", exclude_defaults=True)),
         steps=steps,
-        servings={name: _public(pipeline, plain(spec)) for name, spec in pipeline.servings.items()},
+        servings={
+            name: pipeline.redacted_values(spec.model_dump(mode="json"))
+            for name, spec in pipeline.servings.items()
+        },
         models=sorted({spec.model for spec in map(pipeline.serving, pipeline.steps) if spec is not None}),
         settings=_settings(pipeline, len(keys), len(manifest.files) if manifest else 0),
         versions={"Python": platform.python_version(), **_versions()},
@@ -224,7 +224,7 @@ def _facts(
         counts=summed(record.counts for record in records),
         checks=status.checks,
         versions=sorted({record.operator_version for record in records}),
-        params=_public(pipeline, plain(operator.params)),
+        params=pipeline.redacted_values(operator.params.model_dump(mode="json")),
         columns=records[-1].schema if records else {},
         before=profiles.get(parents[0]),
         after=profiles.get(step.name),
@@ -241,32 +241,8 @@ def _settings(pipeline: Pipeline, batches: int, files: int) -> dict[str, object]
         "source files": files,
         "rows in a batch, at most": pipeline.batch_rows or "all",
         "format of the step files": pipeline.format,
-        **({"budget": plain(pipeline.budget)} if pipeline.budget else {}),
+        **({"budget": pipeline.budget.model_dump(mode="json")} if pipeline.budget else {}),
     }
-
-
-def plain(model: BaseModel) -> dict[str, object]:
-    """The fields of a model as plain JSON values, secrets hidden wherever they are."""
-    shown: dict[str, object] = model.model_dump(mode="json")
-    for name in type(model).model_fields:
-        if isinstance(getattr(model, name), SecretStr):
-            shown[name] = HIDDEN
-    return shown
-
-
-def _public(pipeline: Pipeline, value: object) -> dict[str, object]:
-    """The same without secrets and without values that came from the environment."""
-    found = _redacted(pipeline, value)
-    assert isinstance(found, dict)
-    return found
-
-
-def _redacted(pipeline: Pipeline, value: object) -> object:
-    if isinstance(value, str):
-        return pipeline.redacted(value)
-    if isinstance(value, dict):
-        return {str(name): _redacted(pipeline, inner) for name, inner in value.items()}
-    return [_redacted(pipeline, inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _added(usages: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -13,7 +13,7 @@ _MAX_TOP = 5
 _WIDTH, _HEIGHT = 160.0, 44.0
 _QUANTILES = {"min": "min", "p05": "5%", "p50": "median", "p95": "95%", "max": "max", "mean": "mean"}
 _NOT_FACTS = ("type", "measures", "shares", "top", "top_is_all", "distinct_is_exact")
-_LABELS = {"near_duplicates": "near duplicates", "nulls": "nulls", "distinct": "distinct values"}
+_LABELS = {"distinct": "distinct values"}
 
 
 @dataclass(frozen=True)
@@ -149,19 +149,16 @@ def _names(first: Mapping | None, second: Mapping | None) -> list[str]:
 
 def _fact(name: str, old: Mapping, new: Mapping) -> Compared:
     label = _LABELS.get(name, name.replace("_", " "))
-    return Compared(label, *(_about(one, name) + fact_text(one.get(name)) for one in (old, new)))
+    return Compared(label, fact_text(old, name), fact_text(new, name))
 
 
-def _about(column: Mapping, fact: str) -> str:
-    """A mark before a number that is an estimate."""
-    return "≈ " if fact == "distinct" and column.get("distinct_is_exact") is False else ""
-
-
-def fact_text(value: object) -> str:
-    """A count as it is, a share in percent."""
+def fact_text(column: Mapping, fact: str) -> str:
+    """A fact of a column's profile: a share in percent, a count as it is, marked where it is an estimate."""
+    value = column.get(fact)
+    about = "≈ " if fact == "distinct" and column.get("distinct_is_exact") is False else ""
     if isinstance(value, float) and 0 <= value <= 1:
-        return percent(value)
-    return number(value) if isinstance(value, int | float) else "" if value is None else str(value)
+        return about + percent(value)
+    return about + number(value)
 
 
 def percent(share: float) -> str:
@@ -172,14 +169,14 @@ def percent(share: float) -> str:
 
 
 def number(value: object) -> str:
-    """A number with thousands set apart, at most four digits behind a leading one."""
+    """A number with thousands set apart; of others than whole ones three digits, or no decimals."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return "" if value is None else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    if abs(value) >= 1000:
+    if abs(value) >= 999.5:  # with three digits it would be 1e+03
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

@@ -8,7 +8,7 @@ import orjson
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.report.choosing import chosen_batches, chosen_homes
-from dataflow_assets.report.texts import as_text, cut, cut_pair
+from dataflow_assets.report.texts import as_text, cut, cut_pair, legible
 from dataflow_assets.trace.life import Passage, ReadLimit, RowLife, lives_of
 
 MAX_SAMPLE_BYTES = 2 * 2**20
@@ -67,7 +67,7 @@ def _as_json(life: RowLife, max_chars: int) -> dict:
     return {
         "id": life.row_id,
         "batch": life.batch,
-        "place": life.place,
+        "place": legible(life.place),
         "began": life.began,
         "ending": _ending(life),
         "at": last.name if last is not None and _ending(life) != "kept" else None,

@@ -14,10 +14,10 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline.problems import near_names, shown
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.row_ids import origin_of, origins_of
 from dataflow_assets.sources.manifest import ReadFile
 from dataflow_assets.sources.naming import document_slug
 
-CHILDREN = "(/[0-9]+)+$"
 _NEAR = 3
 _MAX_DIGITS = 18
 _BY_LINE = ("jsonl", "ndjson", "csv", "tsv", "txt")
@@ -32,16 +32,6 @@ class Home(NamedTuple):
     step: str
     batch: str
     place: str = ""
-
-
-def origin_of(row_id: str) -> str:
-    """The id of the row that a child, or a child's child, comes from: `in:7` of `in:7/0/2`."""
-    return re.sub(CHILDREN, "", row_id)
-
-
-def origins_of(row_ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same for a column of ids."""
-    return pc.replace_substring_regex(row_ids, CHILDREN, "")
 
 
 def home_of(work: PipelineWork, row_id: str) -> Home:

@@ -15,12 +15,12 @@ from dataflow_assets.operators.operator import FAILED_COLUMNS, REJECT_REASON
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline.problems import shown
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
-from dataflow_assets.trace.homes import Home, home_of, moved_to, nearest, origin_of, origins_of
+from dataflow_assets.row_ids import origin_of, origins_of
+from dataflow_assets.trace.homes import Home, home_of, moved_to, nearest
 
 Row = dict[str, object]
 Part = Literal["kept", "rejected", "failed"]
 Outcome = Literal["kept", "rejected", "failed", "split", "gone", "not_made", "not_read"]
-DUPLICATE_OF = "duplicate_of"
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,12 @@ def test_the_languages_are_those_of_the_longest_texts(data: ReportData):
     assert languages_of(replace(data, steps=[*data.steps[:-1], last])) == ["en", "zh"]
 
 
+def test_an_estimated_number_is_marked_as_one(data: ReportData):
+    columns = {"text": {"distinct": 1180, "distinct_is_exact": False}}
+    last = replace(data.steps[-1], after={"columns": columns}, columns={"text": "string"})
+    assert "distinct ≈ 1,180" in card_of(replace(data, steps=[*data.steps[:-1], last]))
+
+
 def test_the_hub_reads_the_card(card: str, tmp_path: Path):
     hub = pytest.importorskip("huggingface_hub", reason="the extra `models` is not installed")
     (tmp_path / "README.md").write_text(card, encoding="utf-8")

@@ -147,6 +147,40 @@ def test_rows_are_shown_from_their_start_through_a_shuffle(tmp_path: Path):
     assert {row["ending"] for row in rows} == {"rejected", "kept"}
 
 
+def test_a_row_that_a_moving_step_drops_was_not_kept_by_it(tmp_path: Path):
+    pytest.importorskip("duckdb", reason="the extra `sql` is not installed")
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"n": {n % 2}}}\n' for n in range(600)))
+    mixed = {"name": "mixed", "type": "shuffle", "params": {"seed": 3}}
+    odd = {"name": "odd", "type": "sql", "params": {"query": "select * from input where n = 1"}}
+    rows = samples.samples_of(walk(pipeline(tmp_path, tmp_path / "in.jsonl", mixed, odd, batch_rows=20))).rows
+    assert {row["ending"]: row["began"] for row in rows} == {"rejected": "mixed", "kept": "odd"}
+    assert all(("n", "1") in map(tuple, row["row"]) for row in rows if row["ending"] == "kept")
+
+
+def test_rows_of_two_branches_begin_behind_the_shuffle_of_their_own(tmp_path: Path):
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "t{n}"}}\n' for n in range(600)))
+    shuffles = [
+        {"name": name, "type": "shuffle", "params": {"seed": seed}, "depends_on": ["lower"]}
+        for seed, name in enumerate(("one", "two"))
+    ]
+    filters = [
+        {"name": name, "type": "filter_length", "params": {"min_chars": 4}, "depends_on": [above]}
+        for name, above in (("a", "one"), ("b", "two"))
+    ]
+    lower = {"name": "lower", "type": "lowercase"}
+    work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", lower, *shuffles, *filters, batch_rows=20))
+    rejected = [row for row in samples.samples_of(work).rows if row["ending"] == "rejected"]
+    began = {(row["began"], row["at"]) for row in rejected if row["began"] != "source"}
+    assert ("one", "a") in began <= {("one", "a"), ("two", "b")}
+
+
+def test_a_file_name_turns_no_direction(tmp_path: Path):
+    name = "a\u202etxt.jsonl"
+    (tmp_path / name).write_text('{"text": "a"}\n')
+    [row] = samples.samples_of(walk(pipeline(tmp_path, tmp_path / name))).rows
+    assert row["place"] == "a\\u202etxt.jsonl, line 1"
+
+
 def test_profiles_of_some_batches_stand_for_very_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "in.jsonl").write_text('{"text": "some words"}\n' * 40)
     work = walk(pipeline(tmp_path, tmp_path / "in.jsonl", batch_rows=4))

@@ -1,6 +1,6 @@
 import pytest
 
-from dataflow_assets.report.profile_view import Compared, Room, compared, number, percent
+from dataflow_assets.report.profile_view import Compared, Room, compared, fact_text, number, percent
 
 
 def measure(*counts: int, high: float = 10.0, **more: float) -> dict:
@@ -46,6 +46,11 @@ def test_counts_and_shares_stand_side_by_side():
     assert Compared("distinct values", "1,180", "900") in column.facts
     assert Compared("duplicates", "1.6%", "0%") in column.facts
     assert column.shares == [("language", [Compared("en", "90%", "100%"), Compared("zh", "10%", "0%")])]
+
+
+def test_an_estimate_is_marked_as_one():
+    assert fact_text({"distinct": 1180, "distinct_is_exact": False}, "distinct") == "≈ 1,180"
+    assert fact_text({"distinct": 1180, "distinct_is_exact": True}, "distinct") == "1,180"
 
 
 def test_both_histograms_have_one_scale():
@@ -108,6 +113,7 @@ def test_an_empty_histogram_draws_nothing():
         (1234567, "1,234,567"),
         (0.123456, "0.123"),
         (12345.6, "12,346"),
+        (999.6, "1,000"),
         (2.0, "2"),
         (None, ""),
         (float("nan"), "nan"),

@@ -6,7 +6,7 @@ import pytest
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.trace.homes import home_of, nearest, origin_of
+from dataflow_assets.trace.homes import home_of, nearest
 from dataflow_assets_tests.walk import pipeline, rows, walk
 
 
@@ -20,13 +20,6 @@ def numbered(folder: Path, rows: int, batch_rows: int | None = 10, blank_after: 
     texts[blank_after:blank_after] = [""] * 25 if blank_after else []
     lines(folder, "in.jsonl", texts)
     return walk(pipeline(folder, folder / "in.jsonl", batch_rows=batch_rows))
-
-
-@pytest.mark.parametrize(
-    ("row_id", "origin"), [("in:7", "in:7"), ("in:7/0", "in:7"), ("in:7/0/12", "in:7"), ("a/b", "a/b")]
-)
-def test_the_origin_of_a_child_is_the_row_that_was_read(row_id: str, origin: str):
-    assert origin_of(row_id) == origin
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 10, None])

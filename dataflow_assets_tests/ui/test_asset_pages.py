@@ -101,7 +101,9 @@ def test_an_owner_is_an_address_or_a_team(tmp_path, owner):
 def test_secrets_are_not_in_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("WORD", "hush-hush")
     steps = "  - {name: a, type: regex_replace, params: {pattern: '${WORD}', replacement: x}}\n"
-    assert "hush-hush" not in nodes(tmp_path, steps)["a"].description
+    node = nodes(tmp_path, steps)["a"]
+    assert r"\$\{WORD\}" in node.description and "hush" not in node.description
+    assert node.metadata["params"]["pattern"] == "${WORD}"
 
 
 @pytest.fixture

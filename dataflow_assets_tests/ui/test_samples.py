@@ -56,6 +56,11 @@ def test_nan_and_null_that_stay_did_not_change():
     assert changed_values(before, before.slice(0)) == []
 
 
+def test_nan_that_became_null_changed():
+    before, after = (table(["a", "b"], score=[1.0, score]) for score in (float("nan"), None))
+    assert [each.after for each in changed_values(before, after)] == [None]
+
+
 def test_five_values_are_shown_at_most():
     texts = [f"Text {n}" for n in range(50)]
     assert len(changed_values(table(texts), table([text.lower() for text in texts]))) == 5
