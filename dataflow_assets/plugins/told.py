@@ -239,7 +239,7 @@ def declared_steps(pipeline: Pipeline) -> list[DeclaredStep]:
             step.name,
             step.type,
             pipeline.operator(step).version,
-            pipeline.operator(step).fingerprint_of_params(),
+            pipeline.redacted_values(pipeline.operator(step).fingerprint_of_params()),
         )
         for number, step in enumerate(pipeline.ordered_steps, 1)
     ]
