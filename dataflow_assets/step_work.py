@@ -245,7 +245,7 @@ class StepWork:
 
 def holds_gil(operator: Operator) -> bool:
     """Whether several threads do not make the operator faster."""
-    return not (operator.releases_gil or isinstance(operator, DatasetOperator))
+    return not (operator.releases_gil or operator.heavy or isinstance(operator, DatasetOperator))
 
 
 def maker_for(works: Sequence[StepWork], batches: int, payoff: Payoff) -> Maker:
