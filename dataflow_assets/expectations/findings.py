@@ -176,7 +176,7 @@ def _(value: StatOf, rule: Rule, target: Target, evidence: Evidence, risk: float
         found, low, high = (_or_limit(end, rule.limit) for end in ends)
         return Finding(found, len(values), low, high, is_sample, outside)
     if sums is not None and sums.numbers and sums.smallest is not None and sums.largest is not None:
-        exact = {"mean": sums.total / sums.numbers, "min": sums.smallest, "max": sums.largest}[value.stat]
+        exact = {"mean": sums.mean, "min": sums.smallest, "max": sums.largest}[value.stat]
         rows, is_sample = sums.numbers, False
     else:
         measured = {"mean": values.mean, "min": values.min, "max": values.max}[value.stat]()

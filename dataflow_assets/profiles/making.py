@@ -1,5 +1,6 @@
 """A profile of the rows of a batch that is in memory."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ _MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
 _TOP_CHARS = 120
+_LARGEST = float(np.finfo(np.float32).max)
 OwnMeasure = Callable[[dict[str, object]], float | bool | None]
 
 
@@ -67,7 +69,7 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
         name: _column(name, table, cheap, deep, how, rates) for name in schema_of(table) if name != ROW_ID
     }
     if how.own:
-        columns |= _own_measures(deep, how.own)
+        columns = {**_own_measures(deep, how.own), **columns}
     pairs = {
         pair_name(pair.inputs, pair.label): _pair(table, pair, rates.cheap)
         for pair in how.pairs
@@ -203,13 +205,15 @@ def _sums(column: pa.ChunkedArray) -> Sums:
     if not len(numbers):
         return Sums()
     ends = pc.min_max(numbers).as_py()
-    return Sums(len(numbers), pc.sum(numbers).as_py(), ends["min"], ends["max"])
+    total = pc.sum(numbers).as_py()
+    mean = total / len(numbers) if math.isfinite(total) else pc.sum(pc.divide(numbers, len(numbers))).as_py()
+    return Sums(len(numbers), mean, ends["min"], ends["max"])
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """The values as floats, NaN for what is null or not finite."""
+    """The values as floats of 32 bits, at most the largest of them; NaN for what is null or not finite."""
     numbers = pc.cast(column, pa.float64(), safe=False).to_numpy()
-    return np.where(np.isfinite(numbers), numbers, np.nan).astype(np.float32)
+    return np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), np.nan).astype(np.float32)
 
 
 def _spread(values: np.ndarray, is_there: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ class Sums(NamedTuple):
     """What is known exactly of the finite numbers of a column."""
 
     numbers: int = 0
-    total: float = 0.0
+    mean: float = 0.0
     smallest: float | None = None
     largest: float | None = None
 
@@ -22,7 +22,10 @@ class Sums(NamedTuple):
         low = [value for value in (self.smallest, other.smallest) if value is not None]
         high = [value for value in (self.largest, other.largest) if value is not None]
         ends = min(low, default=None), max(high, default=None)
-        return Sums(self.numbers + other.numbers, self.total + other.total, *ends)
+        numbers = self.numbers + other.numbers
+        # A sum may be beyond the largest float where a mean is not.
+        mean = sum(each.mean * (each.numbers / numbers) for each in (self, other)) if numbers else 0.0
+        return Sums(numbers, mean, *ends)
 
 
 def quantile(values: np.ndarray, share: float) -> float:
@@ -50,7 +53,7 @@ def described(values: np.ndarray, exact: Sums | None = None) -> dict:
             "count": exact.numbers,
             "min": exact.smallest,
             "max": exact.largest,
-            "mean": exact.total / exact.numbers,
+            "mean": exact.mean,
         }
     shown = {name: _short(value) for name, value in {**found, **quantiles(values)}.items()}
     return {**shown, "histogram": histogram(values)}

@@ -63,10 +63,10 @@ class Profile:
     pairs: dict[str, Contents] = field(default_factory=dict)
 
     def measure(self, column: str, name: str) -> np.ndarray:
-        """The values of a measure in the sample, without rows that have none. Raises KeyError."""
+        """The values of a measure in the sample, without rows that have none, as float64. Raises KeyError."""
         sampled = self.columns[column].sampled
         values = sampled.cheap[name] if name in sampled.cheap else sampled.deep[name]
-        return values[~np.isnan(values)]
+        return values[~np.isnan(values)].astype(np.float64)
 
     def labels(self, column: str, name: str) -> Counter[str]:
         """How often each label is in the sample. Raises KeyError."""

@@ -20,7 +20,7 @@ from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, Sampled
 from dataflow_assets.profiles.sampling import Contents, Rates, below
 
-_VERSION = 1
+_VERSION = 2
 _HEAD = b"profile"
 _CHEAP, _DEEP, _LABEL, _PIECES = "cheap", "deep", "label", "pieces"
 

@@ -205,3 +205,23 @@ def test_columns_that_a_batch_lacks_are_null_in_it() -> None:
     both = merged(profile_of_rows(table, "b", HowToProfile()) for table in (first, second))
     assert {name: column.nulls for name, column in both.columns.items()} == {"x": 1, "y": 1}
     assert both.measure("x", "value").tolist() == [1.0]
+
+
+def test_an_own_measure_does_not_hide_a_column_of_its_name() -> None:
+    table = table_of({"row_id": ["a:0"], "x": [1]}, {"row_id": "string", "x": "int64"})
+    found = profile_of_rows(table, "b", HowToProfile(own={"x": lambda row: 99})).as_json()["columns"]
+    assert found["x"]["measures"]["value"]["max"] == 1
+
+
+def test_numbers_whose_sum_is_beyond_all_floats_have_a_mean() -> None:
+    table = table_of(
+        {"row_id": [f"a:{n}" for n in range(5)], "x": [1e308] * 5}, {"row_id": "string", "x": "float64"}
+    )
+    profile = profile_of_rows(table, "b", HowToProfile())
+    stored = from_bytes(to_bytes(profile, "h", "s"), "b", "h", "s")
+    assert stored is not None
+    for each in (profile, stored, merged([profile, stored])):
+        found = each.as_json()["columns"]["x"]["measures"]["value"]
+        assert found["mean"] == pytest.approx(1e308)
+        assert np.isfinite(found["p50"])
+    json.dumps(profile.as_json(), allow_nan=False)
