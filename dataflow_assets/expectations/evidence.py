@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dataflow_assets.io.step_folder import StepFolder
     from dataflow_assets.pipeline import Step
     from dataflow_assets.pipeline_work import PipelineWork
+    from dataflow_assets.profiles.profiler import Profiler
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,19 @@ class Evidence:
         return self.work.folder_of(self.step.name)
 
     @cached_property
-    def parts(self) -> list[Profile]:
-        """The profile of each batch. Raises CorruptFile, StorageError."""
+    def profiler(self) -> "Profiler":
+        """What makes the profiles: rules that need them are refused where there are none."""
         profiler = self.work.profiler(self.step.name)
         assert profiler is not None
+        return profiler
+
+    @cached_property
+    def parts(self) -> list[Profile]:
+        """The profile of each batch. Raises CorruptFile, StorageError."""
         wanted = frozenset(target.column for target in self.targets.values() if isinstance(target, Target))
         for record in self.records:
             if (record.content_hash, wanted) not in self.known:
-                found = profiler.of_batch(self.folder, record)
+                found = self.profiler.of_batch(self.folder, record)
                 columns = {name: column for name, column in found.columns.items() if name in wanted}
                 self.known[record.content_hash, wanted] = replace(found, columns=columns)
         return [_of(self.known[record.content_hash, wanted], record.batch) for record in self.records]
@@ -78,7 +84,7 @@ class Evidence:
     def reference(self, reference: Reference) -> dict | None:
         """What drift is measured against, None where there is none yet. Raises ConfigError for a bad file."""
         if reference == "last_run":
-            return last_run_reference(self.folder, contents_of(self.records))
+            return last_run_reference(self.folder, contents_of(self.records), self.profiler.measures)
         if reference == "before":
             return self._before
         return read_reference(self.work.pipeline.base_dir, reference.name)

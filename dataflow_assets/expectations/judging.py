@@ -161,7 +161,8 @@ class StepRules:
         if not isinstance(value, Drift):
             return None
         if value.reference == "last_run":
-            return last_run_contents(evidence.folder, contents_of(evidence.records))
+            measures = evidence.profiler.measures
+            return last_run_contents(evidence.folder, contents_of(evidence.records), measures)
         if isinstance(value.reference, File):
             return _hash_of_file(reference_path(self._work.pipeline.base_dir, value.reference.name))
         parents = map(self._work.folder_of, self._work.pipeline.parents(self._step.name))

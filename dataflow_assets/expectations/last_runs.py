@@ -15,8 +15,10 @@ def keep_last_runs(work: "PipelineWork") -> None:
     for step in work.pipeline.steps:
         if not any(rule.uses_last_run for rule in step.expect):
             continue
-        folder = work.folder_of(step.name)
+        folder, profiler = work.folder_of(step.name), work.profiler(step.name)
+        if profiler is None:
+            continue
         records = [folder.record(key) for key in work.known_manifest().batches]
         contents = contents_of([record for record in records if record is not None])
-        if contents != newest_contents(folder):
-            keep_last_run(folder, contents, profile_of(work, step.name))
+        if contents != newest_contents(folder, profiler.measures):
+            keep_last_run(folder, contents, profiler.measures, profile_of(work, step.name))

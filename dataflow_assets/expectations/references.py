@@ -63,45 +63,49 @@ def _check(reference: Mapping) -> None:
             list(map(int, counts.values()))
 
 
-def last_run_reference(folder: "StepFolder", contents: str) -> dict | None:
-    """The profile of the last complete run whose rows were others than these; None for none."""
-    kept = _last_run(folder, contents)
+def last_run_reference(folder: "StepFolder", contents: str, measures: str) -> dict | None:
+    """The profile of the last complete run with these measures and other rows than these; None for none."""
+    kept = _last_run(folder, contents, measures)
     return None if kept is None else kept["profile"]
 
 
-def last_run_contents(folder: "StepFolder", contents: str) -> str | None:
+def last_run_contents(folder: "StepFolder", contents: str, measures: str) -> str | None:
     """What that profile is of."""
-    kept = _last_run(folder, contents)
+    kept = _last_run(folder, contents, measures)
     return None if kept is None else kept["contents"]
 
 
-def _last_run(folder: "StepFolder", contents: str) -> dict | None:
-    return next((kept for kept in _kept(folder) if kept["contents"] != contents), None)
+def _last_run(folder: "StepFolder", contents: str, measures: str) -> dict | None:
+    return next((kept for kept in _kept(folder, measures) if kept["contents"] != contents), None)
 
 
-def keep_last_run(folder: "StepFolder", contents: str, profile: "Profile") -> None:
+def keep_last_run(folder: "StepFolder", contents: str, measures: str, profile: "Profile") -> None:
     """Keeps the profile of a run that is complete, and the one before it. Raises StorageError."""
-    kept = [each for each in _kept(folder) if each["contents"] != contents]
-    kept = [{"contents": contents, "profile": reference_of(profile)}, *kept][:_MOST_KEPT]
+    kept = [each for each in _kept(folder, measures) if each["contents"] != contents]
+    newest = {"contents": contents, "measures": measures, "profile": reference_of(profile)}
+    kept = [newest, *kept][:_MOST_KEPT]
     path = folder.path / STATE / LAST_RUNS_FILE
     atomic.make_folder(path.parent)
     atomic.write_atomically(path, orjson.dumps(kept))
 
 
-def newest_contents(folder: "StepFolder") -> str | None:
+def newest_contents(folder: "StepFolder", measures: str) -> str | None:
     """What the newest kept profile is of."""
-    return next((kept["contents"] for kept in _kept(folder)), None)
+    return next((kept["contents"] for kept in _kept(folder, measures)), None)
 
 
-def _kept(folder: "StepFolder") -> list[dict]:
-    """What is kept, newest first; nothing where the file is damaged."""
+def _kept(folder: "StepFolder", measures: str) -> list[dict]:
+    """What is kept of these measures, newest first; nothing where the file is damaged.
+
+    Tokens that another tokenizer counted would be drift that is none.
+    """
     path = folder.path / STATE / LAST_RUNS_FILE
     try:
         found = orjson.loads(path.read_bytes())
         for kept in found:
             _check(kept["profile"])
             kept["contents"]
-        return found
+        return [kept for kept in found if kept["measures"] == measures]
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return []
     except OSError as error:

@@ -41,10 +41,13 @@ class Profiler:
     @cached_property
     def settings(self) -> str:
         """What profiles must have in common to be put together; the rates may differ."""
-        tokenizer = self.tokenizer and self.tokenizer.digest
         pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
-        asked = [dict(self.own), pairs, self.short_texts]
-        return hash_of([_MEASURES_VERSION, fingerprint_of_hashing(), tokenizer, *asked])
+        return hash_of([self.measures, fingerprint_of_hashing(), pairs, self.short_texts])
+
+    @cached_property
+    def measures(self) -> str:
+        """What decides the value of a measure: profiles can be compared where it is the same."""
+        return hash_of([_MEASURES_VERSION, self.tokenizer and self.tokenizer.digest, dict(self.own)])
 
     def look(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Notes:
         """Makes and stores the profile of a batch; gives some numbers of it to be told with the batch.

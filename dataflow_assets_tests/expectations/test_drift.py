@@ -9,8 +9,15 @@ import pytest
 
 from dataflow_assets.errors import CheckFailed, ConfigError
 from dataflow_assets.expectations.drift import Bins, deciles, jensen_shannon, population_stability
-from dataflow_assets.expectations.references import LAST_RUNS_FILE, profile_file
+from dataflow_assets.expectations.references import (
+    LAST_RUNS_FILE,
+    keep_last_run,
+    last_run_reference,
+    profile_file,
+)
+from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.profiles import profile_of
+from dataflow_assets.profiles.profile import merged
 from dataflow_assets_tests.expectations.projects import (
     error,
     fresh_work,
@@ -163,6 +170,13 @@ def test_a_run_of_dagster_keeps_its_profile_too(tmp_path):
     write(project, rows(300, most_words=30))
     project.run()
     assert results(project)[PSI].passed is False
+
+
+def test_a_run_that_counted_with_another_tokenizer_is_no_reference(tmp_path):
+    folder = StepFolder(tmp_path)
+    keep_last_run(folder, "rows of then", "one tokenizer", merged([]))
+    assert last_run_reference(folder, "rows of now", "one tokenizer") is not None
+    assert last_run_reference(folder, "rows of now", "another") is None
 
 
 def test_a_damaged_file_of_last_runs_is_none(tmp_path):
