@@ -35,7 +35,7 @@ def run_once(source: Path, profiled: bool, workers: int) -> tuple[Cost, int, int
         command = [sys.executable, "-m", "dataflow_assets", "run", str(file), "--workers", str(workers)]
         package = str(Path(__file__).parent.parent)
         cost = cost_of(command, folder, {"DAGSTER_HOME": str(folder / "home"), "PYTHONPATH": package})
-        profiles = sum(path.stat().st_size for path in folder.rglob("_profiles/*.arrow"))
+        profiles = sum(path.stat().st_size for path in folder.rglob("_profiles/*.profile"))
         steps = sum(path.stat().st_size for path in folder.rglob("*_step*/*.jsonl"))
         return cost, profiles, steps
 

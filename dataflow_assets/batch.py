@@ -268,6 +268,13 @@ def content_hash(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
+def column_hash(column: pa.ChunkedArray) -> str:
+    """A 128-bit hash of a column's type and values in order, as `content_hash` has of a table's."""
+    digest = xxhash.xxh3_128(b"%b %d\0" % (str(column.type).encode(), len(column)))
+    _hash_column(digest, column)
+    return digest.hexdigest()
+
+
 def _hash_column(digest: "xxhash.xxh3_128", column: pa.ChunkedArray) -> None:
     """Feeds a column in a canonical form: null mask, lengths, then the data without gaps."""
     if column.null_count:

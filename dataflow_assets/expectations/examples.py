@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
@@ -170,7 +169,7 @@ def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
 
     def chosen(table: pa.Table) -> Iterable[int]:
         there, values = np.flatnonzero(table[column].is_valid().to_numpy()), table[column].drop_null()
-        hashes = near_hashes(pl.Series(values, dtype=pl.String), 1.0) if contents is profile.near else None
+        hashes = near_hashes(values, 1.0) if contents is profile.near else None
         return there[np.isin(hashes_of(values) if hashes is None else hashes, repeated)].tolist()
 
     for batch, row in _rows_where(evidence, [column], chosen):

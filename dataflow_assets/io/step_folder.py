@@ -242,7 +242,7 @@ class StepFolder:
         """Removes a batch: its record first, then its files. Raises StorageError."""
         record = read_record(str(self.record_file(key)))
         atomic.remove(self.record_file(key))
-        atomic.remove(self.path / PROFILES / f"{key_to_name(key)}.arrow")
+        atomic.remove(self.path / PROFILES / f"{key_to_name(key)}.profile")
         if record is not None:
             for stored in record.files.values():
                 atomic.remove(self.stored_path(stored))

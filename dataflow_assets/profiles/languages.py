@@ -46,7 +46,7 @@ _SMALL_WORDS: Mapping[str, frozenset[str]] = {
     }.items()
 }
 
-
+_ALL_SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
 _NOT_LATIN = re.compile("[\u0370-\u1dff\u2e80-\uffff\U00020000-\U000323af]")
 
 
@@ -62,6 +62,7 @@ def language_at_a_glance(text: str) -> str | None:
     if sum(map(len, listed)) < _MIN_LETTERS or not any(map(str.isalpha, start)):
         return None
     words = set(listed)
-    votes = [(len(small & words), language) for language, small in _SMALL_WORDS.items()]
+    known = words & _ALL_SMALL_WORDS
+    votes = [(len(small & known), language) for language, small in _SMALL_WORDS.items()]
     count, best = max(votes, key=itemgetter(0))
     return best if count >= max(1, 0.08 * len(words)) else "other"

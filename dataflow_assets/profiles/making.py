@@ -1,19 +1,29 @@
 """A profile of the rows of a batch that is in memory."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow_assets.batch import ROW_ID, column_type, finite_numbers, rows_of, schema_of, values_of
+from dataflow_assets.batch import (
+    ROW_ID,
+    ColumnType,
+    column_hash,
+    column_type,
+    finite_numbers,
+    rows_of,
+    schema_of,
+    values_of,
+)
 from dataflow_assets.profiles.conversations import conversation_measures, turns_of
-from dataflow_assets.profiles.languages import language_at_a_glance
+from dataflow_assets.profiles.measured_texts import measured_texts
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import MOST_ALL, ColumnProfile, Profile, Sample, pair_name
+from dataflow_assets.profiles.remembered import Remembered
 from dataflow_assets.profiles.sampling import (
     MOST_ROWS_OF_A_BATCH,
     Contents,
@@ -23,7 +33,7 @@ from dataflow_assets.profiles.sampling import (
     hashes_of,
     joined,
 )
-from dataflow_assets.profiles.texts import Tokenize, near_hashes, piece_hashes, text_measures
+from dataflow_assets.profiles.texts import Tokenize, near_hashes
 
 _MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
@@ -55,20 +65,34 @@ class HowToProfile:
     short_texts: bool = False
 
 
+class _Places(NamedTuple):
+    """A batch, and which of its rows are in the samples: None for all of them."""
+
+    cheap: pa.Array | None
+    deep: pa.Array | None
+    rates: Rates
+
+
+_remembered: Remembered[tuple[Hashable, ...], ColumnProfile] = Remembered(128)
+
+
 def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
-    """The profile of these rows, whatever is in them."""
+    """The profile of these rows, whatever is in them.
+
+    A column that is as it was in the step before, on the same rows, is not measured again.
+    """
     hashes = hashes_of(table[ROW_ID]) if table.num_rows else np.empty(0, np.uint64)
     rates = Rates(
         at_most(hashes, how.rates.deep, MOST_ROWS_OF_A_BATCH),
         at_most(hashes, how.rates.cheap, 2 * MOST_ROWS_OF_A_BATCH),
     )
     in_cheap, in_deep = below(hashes, rates.cheap), below(hashes, rates.deep)
-    cheap, deep = _rows(table, in_cheap), _rows(table, in_deep)
-    row_ids = [str(row_id) for row_id in deep[ROW_ID].to_pylist()]
-    columns = {
-        name: _column(name, table, cheap, deep, how, rates) for name in schema_of(table) if name != ROW_ID
-    }
+    places = _Places(_chosen(in_cheap), _chosen(in_deep), rates)
+    row_ids = [str(row_id) for row_id in _taken(table[ROW_ID], places.deep).to_pylist()]
+    rows = (column_hash(table[ROW_ID]), rates, how.tokenize, how.short_texts)
+    columns = {name: _column(table, name, places, how, rows) for name in schema_of(table) if name != ROW_ID}
     if how.own:
+        deep = table if places.deep is None else table.take(places.deep)
         columns = {**_own_measures(deep, how.own), **columns}
     pairs = {
         pair_name(pair.inputs, pair.label): _pair(table, pair, rates.cheap)
@@ -79,70 +103,83 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
     return Profile(table.num_rows, rates, sample, columns, pairs)
 
 
-def _rows(table: pa.Table, mask: np.ndarray) -> pa.Table:
-    return table if mask.all() else table.take(pa.array(np.flatnonzero(mask)))
+def _chosen(mask: np.ndarray) -> pa.Array | None:
+    return None if mask.all() else pa.array(np.flatnonzero(mask))
+
+
+def _taken(column: pa.ChunkedArray, places: pa.Array | None) -> pa.ChunkedArray:
+    return column if places is None else column.take(places)
 
 
 def _column(
-    name: str, table: pa.Table, cheap: pa.Table, deep: pa.Table, how: HowToProfile, rates: Rates
+    table: pa.Table, name: str, places: _Places, how: HowToProfile, rows: tuple[Hashable, ...]
 ) -> ColumnProfile:
+    """The profile of one column; `rows` is what it depends on beside the column itself."""
     kind = column_type(table.schema.field(name))
-    found = ColumnProfile(kind, table[name].null_count)
-    if kind == "string":
-        _add_texts(found, table[name], cheap[name], deep[name], how, rates)
-    elif kind == "json":
-        found.contents = Contents.of(hashes_of(table[name].drop_null()), rates.cheap)
-        _add_conversations(found, values_of(deep, name), how.tokenize)
-    elif kind == "bool":
-        counts = table[name].drop_null().value_counts().to_pylist()
-        found.top = {str(each["values"]).lower(): each["counts"] for each in counts}
-        found.top_is_all = True
-    else:
-        found.sums = _sums(table[name])
-        found.sampled.cheap["value"] = _numbers(cheap[name])
+    key = (*rows, kind, column_hash(table[name]))
+    found = _remembered.get(key)
+    if found is None:
+        found = _measured_column(table, name, kind, places, how)
+        _remembered.keep(key, found)
     return found
 
 
-def _add_texts(
-    found: ColumnProfile,
-    column: pa.ChunkedArray,
-    cheap: pa.ChunkedArray,
-    deep: pa.ChunkedArray,
-    how: HowToProfile,
-    rates: Rates,
-) -> None:
+def _measured_column(
+    table: pa.Table, name: str, kind: ColumnType, places: _Places, how: HowToProfile
+) -> ColumnProfile:
+    column = table[name]
+    found = ColumnProfile(kind, column.null_count)
+    if kind == "string":
+        _add_texts(found, column, places, how)
+    elif kind == "json":
+        found.contents = Contents.of(hashes_of(column.drop_null()), places.rates.cheap)
+        deep = table.select([name]) if places.deep is None else table.select([name]).take(places.deep)
+        _add_conversations(found, values_of(deep, name), how.tokenize)
+    elif kind == "bool":
+        counts = column.drop_null().value_counts().to_pylist()
+        found.top = {str(each["values"]).lower(): each["counts"] for each in counts}
+        found.top_is_all = True
+    else:
+        found.sums = _sums(column)
+        found.sampled.cheap["value"] = _numbers(_taken(column, places.cheap))
+    return found
+
+
+def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, places: _Places, how: HowToProfile) -> None:
     """Counts of contents over all rows, lengths over the cheap sample, the rest over the deep one.
 
     Short values are names and labels: how they are written is measured only where that is asked for.
     """
     there = column.drop_null() if column.null_count else column
     hashes = hashes_of(there)
-    found.contents = Contents.of(hashes, rates.cheap)
-    found.top, found.top_is_all = _top(there, hashes)
-    found.sampled.cheap["chars"] = _numbers(pc.utf8_length(cheap))
+    distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    sampled = below(distinct, places.rates.cheap)
+    found.contents = Contents(distinct[sampled], counts[sampled], places.rates.cheap)
+    found.top, found.top_is_all = _top(there, first, counts)
+    found.sampled.cheap["chars"] = _numbers(pc.utf8_length(_taken(column, places.cheap)))
     if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
         return
+    deep = _taken(column, places.deep)
     is_there = deep.is_valid().to_numpy()
-    for name, values in text_measures(deep.drop_null().to_pylist(), how.tokenize).items():
+    texts = deep.drop_null()
+    measured = measured_texts(texts.to_pylist(), hashes_of(texts), how.tokenize)
+    for name, values in measured.measures.items():
         if name != "chars":
             found.sampled.deep[name] = _spread(values, is_there)
-    listed = deep.to_pylist()
-    found.sampled.labels["language"] = [
-        None if text is None else language_at_a_glance(text) for text in listed
-    ]
-    found.sampled.pieces = [[] if text is None else piece_hashes(text) for text in listed]
-    found.near = Contents.of(near_hashes(pl.Series(there, dtype=pl.String), rates.deep), rates.deep)
+    languages, pieces = iter(measured.languages), iter(measured.pieces)
+    found.sampled.labels["language"] = [next(languages) if there else None for there in is_there]
+    found.sampled.pieces = [next(pieces) if there else [] for there in is_there]
+    found.near = Contents.of(near_hashes(there, places.rates.deep), places.rates.deep)
 
 
-def _top(column: pa.ChunkedArray, hashes: np.ndarray) -> tuple[dict[str, int], bool]:
-    """The frequent values and their counts, and whether these are all values."""
-    distinct, places, counts = np.unique(hashes, return_index=True, return_counts=True)
-    is_all = len(distinct) <= MOST_ALL
-    chosen = np.arange(len(distinct))
+def _top(column: pa.ChunkedArray, first: np.ndarray, counts: np.ndarray) -> tuple[dict[str, int], bool]:
+    """The frequent values and their counts, and whether these are all; `first` is where each value is."""
+    is_all = len(counts) <= MOST_ALL
+    chosen = np.arange(len(counts))
     if not is_all:
-        chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * len(hashes)))
+        chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * len(column)))
         chosen = chosen[np.argsort(-counts[chosen], kind="stable")][:_MOST_TOP]
-    values = column.take(pa.array(places[chosen])).to_pylist()
+    values = column.take(pa.array(first[chosen])).to_pylist()
     found: dict[str, int] = {}
     for value, count in zip(values, counts[chosen].tolist(), strict=True):
         short = short_value(value)

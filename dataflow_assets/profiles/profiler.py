@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +20,10 @@ from dataflow_assets.profiles.markdown import numbers_of
 from dataflow_assets.profiles.profile import Profile
 from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
 from dataflow_assets.profiles.stored import read_profile, write_profile
+from dataflow_assets.profiles.texts import Tokenize
 
 _log = logging.getLogger(__name__)
-_MEASURES_VERSION = 2
+_MEASURES_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,25 @@ class Profiler:
         return read_profile(file, record.batch, record.content_hash, self.settings)
 
     def _file(self, folder: StepFolder, key: str) -> Path:
-        return folder.path / PROFILES / f"{key_to_name(key)}.arrow"
+        return folder.path / PROFILES / f"{key_to_name(key)}.profile"
 
     @cached_property
     def how(self) -> HowToProfile:
         """What is measured, with its functions at hand. Raises ConfigError where one is not there."""
         own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
-        tokenize = None if self.tokenizer is None else partial(_token_counts, self.tokenizer)
+        tokenize = None if self.tokenizer is None else _tokenize(self.tokenizer)
         return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
 
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs, self.short_texts)
 
 
-def _token_counts(tokenizer: TokenizerFile, texts: Sequence[str]) -> list[int]:
-    encode = encoder(tokenizer)
-    return [len(encode(text).ids) for text in texts]
+@cache
+def _tokenize(tokenizer: TokenizerFile) -> Tokenize:
+    """Counts tokens; the same function for the same file, so that what it counted can be found again."""
+
+    def token_counts(texts: Sequence[str]) -> list[int]:
+        encode = encoder(tokenizer)
+        return [len(encode(text).ids) for text in texts]
+
+    return token_counts

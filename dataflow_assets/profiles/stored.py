@@ -5,24 +5,21 @@ disk, and a file that is damaged, or of other rows or settings, counts as none.
 """
 
 import contextlib
-import io
 import os
 import threading
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import orjson
-import pyarrow as pa
+import xxhash
 
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, Sampled
 from dataflow_assets.profiles.sampling import Contents, Rates, below
 
-_VERSION = 2
-_HEAD = b"profile"
-_CHEAP, _DEEP, _LABEL, _PIECES = "cheap", "deep", "label", "pieces"
+_VERSION = 3
+_Place = tuple[str, int, int]
 
 
 def write_profile(path: Path, profile: Profile, content_hash: str, settings: str) -> None:
@@ -39,121 +36,127 @@ def read_profile(path: Path, batch: str, content_hash: str, settings: str) -> Pr
     """The profile of the rows with this hash, None where there is none that is whole and made alike."""
     try:
         return from_bytes(path.read_bytes(), batch, content_hash, settings)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
 
 
 def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
-    """The profile of one batch as an Arrow file: the sample as rows, what is of all rows in its metadata."""
-    arrays: list[pa.Array] = [pa.array(profile.sample.cheap)]
-    places: list[list[str]] = []
-    deep = np.flatnonzero(below(profile.sample.cheap, profile.rates.deep))
-    size = len(profile.sample.cheap)
-
-    def add(column: str, kind: str, name: str, array: pa.Array) -> None:
-        arrays.append(array if kind == _CHEAP else _scattered(array, deep, size))
-        places.append([column, kind, name])
-
-    add("", _LABEL, "row_id", pa.array(profile.sample.row_ids, pa.large_string()))
-    for name, column in profile.columns.items():
-        sampled = column.sampled
-        for measure, values in sampled.cheap.items():
-            add(name, _CHEAP, measure, pa.array(values.astype(np.float32)))
-        for measure, values in sampled.deep.items():
-            add(name, _DEEP, measure, pa.array(values.astype(np.float32)))
-        for label, texts in sampled.labels.items():
-            add(name, _LABEL, label, pa.array(texts, pa.large_string()))
-        if sampled.pieces is not None:
-            add(name, _PIECES, "", pa.array(sampled.pieces, pa.large_list(pa.uint64())))
+    """The profile of one batch: a checksum, the length of a JSON text, that text, and the arrays it names."""
+    arrays = _Written()
     head = {
         "version": _VERSION,
         "content_hash": content_hash,
         "settings": settings,
         "rows": profile.rows,
         "rates": list(profile.rates),
-        "places": places,
-        "columns": [[name, _column_head(column)] for name, column in profile.columns.items()],
-        "pairs": {name: _packed(contents) for name, contents in profile.pairs.items()},
+        "sample": arrays.add(profile.sample.cheap),
+        "row_ids": profile.sample.row_ids,
+        "columns": [[name, _column_head(column, arrays)] for name, column in profile.columns.items()],
+        "pairs": {name: _packed(contents, arrays) for name, contents in profile.pairs.items()},
     }
-    schema = pa.schema(
-        [pa.field(str(number), array.type) for number, array in enumerate(arrays)],
-        metadata={_HEAD: orjson.dumps(head)},
-    )
-    sink = io.BytesIO()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_file(sink, schema, options=options) as writer:
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-    return sink.getvalue()
+    text = orjson.dumps(head)
+    body = b"".join([len(text).to_bytes(8, "little"), text, b" " * (-len(text) % 8), *arrays.parts])
+    return xxhash.xxh3_64_digest(body) + body
 
 
 def from_bytes(data: bytes, batch: str, content_hash: str, settings: str) -> Profile | None:
-    """The profile that was written. Raises ArrowException, ValueError and the like for damaged bytes."""
-    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
-    head = orjson.loads((table.schema.metadata or {})[_HEAD])
+    """The profile that was written; None where it is damaged, or of other rows or settings.
+
+    Raises ValueError, KeyError and the like for bytes that something else wrote.
+    """
+    body = memoryview(data)[8:]
+    if xxhash.xxh3_64_digest(body) != data[:8]:
+        return None
+    size = int.from_bytes(body[:8], "little")
+    head = orjson.loads(body[8 : 8 + size])
     if [head["version"], head["content_hash"], head["settings"]] != [_VERSION, content_hash, settings]:
         return None
-    hashes = table.column(0).to_numpy()
-    row_ids = table.column(1)
-    is_deep = row_ids.is_valid()
-    columns = {name: _column_of(found) for name, found in head["columns"]}
-    for number, (name, kind, measure) in enumerate(head["places"][1:], start=2):
-        column = table.column(number)
-        sampled = columns[name].sampled
-        if kind == _CHEAP:
-            sampled.cheap[measure] = column.to_numpy()
-        elif kind == _DEEP:
-            sampled.deep[measure] = column.filter(is_deep).to_numpy()
-        elif kind == _LABEL:
-            sampled.labels[measure] = column.filter(is_deep).to_pylist()
-        else:
-            sampled.pieces = column.filter(is_deep).to_pylist()
-    ids = row_ids.filter(is_deep).to_pylist()
-    sample = Sample(hashes, hashes[is_deep.to_numpy()], ids, [batch] * len(ids))
-    pairs = {name: _unpacked(contents) for name, contents in head["pairs"].items()}
-    return Profile(head["rows"], Rates(*head["rates"]), sample, columns, pairs)
+    arrays = body[8 + size + -size % 8 :]
+    hashes, rates = _array(arrays, head["sample"]), Rates(*head["rates"])
+    ids = head["row_ids"]
+    return Profile(
+        head["rows"],
+        rates,
+        Sample(hashes, hashes[below(hashes, rates.deep)], ids, [batch] * len(ids)),
+        {name: _column_of(found, arrays) for name, found in head["columns"]},
+        {name: _unpacked(contents, arrays) for name, contents in head["pairs"].items()},
+    )
 
 
-def _scattered(array: pa.Array, places: np.ndarray, size: int) -> pa.Array:
-    if len(array) == size:
-        return array
-    indices = np.full(size, -1, np.int64)
-    indices[places] = np.arange(len(array))
-    return array.take(pa.array(indices, mask=indices < 0))
+class _Written:
+    """Arrays one after the other, each at a multiple of 8 bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, array: np.ndarray) -> _Place:
+        """Where it is: its type, how many values, and the first byte."""
+        data = array.tobytes()
+        place = (array.dtype.str, len(array), self._size)
+        data += bytes(-len(data) % 8)
+        self.parts.append(data)
+        self._size += len(data)
+        return place
 
 
-def _column_head(column: ColumnProfile) -> dict:
+def _array(arrays: memoryview, place: _Place) -> np.ndarray:
+    kind, count, start = place
+    return np.frombuffer(arrays, kind, count, start)
+
+
+def _column_head(column: ColumnProfile, arrays: _Written) -> dict:
+    sampled = column.sampled
+    pieces = None
+    if sampled.pieces is not None:
+        lengths = np.array([len(each) for each in sampled.pieces], np.uint32)
+        flat = np.array([piece for each in sampled.pieces for piece in each], np.uint64)
+        pieces = [arrays.add(lengths), arrays.add(flat)]
     return {
         "kind": column.kind,
         "nulls": column.nulls,
         "sums": column.sums and list(column.sums),
-        "contents": column.contents and _packed(column.contents),
-        "near": column.near and _packed(column.near),
+        "contents": column.contents and _packed(column.contents, arrays),
+        "near": column.near and _packed(column.near, arrays),
         "top": list(column.top.items()),
         "top_is_all": column.top_is_all,
+        "cheap": {name: arrays.add(values.astype(np.float32)) for name, values in sampled.cheap.items()},
+        "deep": {name: arrays.add(values.astype(np.float32)) for name, values in sampled.deep.items()},
+        "labels": sampled.labels,
+        "pieces": pieces,
     }
 
 
-def _column_of(head: Mapping) -> ColumnProfile:
+def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
+    pieces = None
+    if head["pieces"] is not None:
+        lengths, flat = (_array(arrays, place) for place in head["pieces"])
+        pieces = [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])] if len(lengths) else []
     return ColumnProfile(
         head["kind"],
         head["nulls"],
         head["sums"] and Sums(*head["sums"]),
-        head["contents"] and _unpacked(head["contents"]),
-        head["near"] and _unpacked(head["near"]),
+        head["contents"] and _unpacked(head["contents"], arrays),
+        head["near"] and _unpacked(head["near"], arrays),
         dict(head["top"]),
         head["top_is_all"],
-        Sampled(),
+        Sampled(
+            {name: _array(arrays, place) for name, place in head["cheap"].items()},
+            {name: _array(arrays, place) for name, place in head["deep"].items()},
+            head["labels"],
+            pieces,
+        ),
     )
 
 
-def _packed(contents: Contents) -> list:
+def _packed(contents: Contents, arrays: _Written) -> list:
     counts = contents.counts.astype(np.uint32)
-    repeated = "" if (counts == 1).all() else b64encode(counts.tobytes()).decode()
-    return [contents.rate, b64encode(contents.hashes.tobytes()).decode(), repeated]
+    repeated = None if (counts == 1).all() else arrays.add(counts)
+    return [contents.rate, arrays.add(contents.hashes), repeated]
 
 
-def _unpacked(packed: list) -> Contents:
-    rate, hashes, repeated = packed
-    found = np.frombuffer(b64decode(hashes), np.uint64)
-    counts = np.frombuffer(b64decode(repeated), np.uint32) if repeated else np.ones(len(found), np.uint32)
-    return Contents(found, counts.astype(np.int64), rate)
+def _unpacked(packed: list, arrays: memoryview) -> Contents:
+    rate, place, repeated = packed
+    hashes = _array(arrays, place)
+    counts = np.ones(len(hashes), np.int64) if repeated is None else _array(arrays, repeated).astype(np.int64)
+    return Contents(hashes, counts, rate)

@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from dataflow_assets.profiles.characters import CJK, DIGIT, MARK, SPECIAL, counts_of_kinds
-from dataflow_assets.profiles.sampling import below, joined
+from dataflow_assets.profiles.sampling import below, hashes_of, joined
 from dataflow_assets.text.language import han_share
 
-_URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
+_URL = re.compile(r"https?://(?:www\.)?|\bwww\.")
 _HTML = re.compile(r"</?[A-Za-z][^<>]{0,200}>|&(?:#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _LATIN = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _ODD = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ˜™š›œžŸ"
@@ -27,7 +28,10 @@ _MAYBE_DAMAGED = re.compile("[\ufffd\xa1-\xff锛銆紝鐨殑浠鍙瀹屽鍏杩�
 _CLOSING, _ENDS = " \t\r\n\"'”’」』）)]}*_", ".!?。！？…"
 _TOKENS_A_WORD, _TOKENS_A_CJK_CHAR, _TOKENS_A_MARK = 1.2, 0.7, 0.6
 _FIRST_CHARS = 4000
-_HEAD_CHARS, _NEAR_CHARS = 32, 160
+_HEAD_BYTES, _NEAR_CHARS = 32, 160
+_WORD = 8
+_FIRST_BYTES = np.array([(1 << (8 * bytes_)) - 1 for bytes_ in range(_WORD + 1)], np.uint64)
+_LOWER_CASE = np.uint64(0x2020202020202020)
 _GRAM = 3
 _PIECES = re.compile(r"[\n.!?。！？]+")
 _MIN_PIECE_CHARS, _MOST_PIECES = 12, 64
@@ -81,7 +85,10 @@ def _repetition(text: str) -> float:
 
 
 def _urls(text: str) -> int:
-    return len(_URL.findall(text))
+    small = text.lower()
+    if "www." in small:
+        return len(_URL.findall(small))
+    return small.count("http://") + small.count("https://") if "://" in small else 0
 
 
 def _html_remains(text: str) -> int:
@@ -108,20 +115,52 @@ _OF_ONE_TEXT: dict[str, Callable[[str], float]] = {
 }
 
 
-def near_hashes(texts: pl.Series, rate: float) -> np.ndarray:
-    """Hashes that near-duplicates have in common, for texts whose beginning is in the sample of `rate`.
+def near_hashes(texts: pa.ChunkedArray, rate: float) -> np.ndarray:
+    """Hashes that near-duplicates have in common, for texts (no nulls) whose beginning is in the sample.
 
-    Their first letters, without case, digits and marks, are equal, and so are the first 32 characters
-    but for case, by whose hash the texts are sampled.
+    Their first letters, without case, digits and marks, are equal, and so are the first 32 bytes but for
+    the case of A to Z, by whose hash the texts are sampled. `texts` is of large strings.
     """
-    heads = texts.str.slice(0, _HEAD_CHARS).str.to_lowercase().hash().to_numpy()
+    heads = _head_hashes(texts)
     chosen = below(heads, rate)
-    keys = texts.filter(pl.Series(chosen)).str.slice(0, _NEAR_CHARS).to_list()
-    letters = [_NO_LETTERS.sub("", key).lower() for key in keys]
-    hashes = np.array(
-        [xxhash.xxh3_64_intdigest(key.encode("utf-8", "replace")) for key in letters], np.uint64
-    )
-    return joined(heads[chosen], hashes)
+    first = pc.utf8_slice_codeunits(texts.filter(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
+    letters = [_NO_LETTERS.sub("", start).lower() for start in first]
+    return joined(heads[chosen], hashes_of(pa.array(letters, pa.large_string())))
+
+
+def _head_hashes(texts: pa.ChunkedArray) -> np.ndarray:
+    """A 64-bit hash of each text's first bytes without the bit that tells `a` from `A`."""
+    found = [np.empty(0, np.uint64)]
+    for chunk in texts.chunks:
+        _, offsets, data = chunk.buffers()
+        ends = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+        codes = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+        if len(codes) < _WORD:
+            codes = np.concatenate([codes, np.zeros(_WORD, np.uint8)])
+        words = np.lib.stride_tricks.as_strided(
+            codes[:_WORD].view(np.uint64), (len(codes) - _WORD + 1,), (1,), writeable=False
+        )
+        heads = [_words_at(words, ends[:-1] + step, ends[1:]) for step in range(0, _HEAD_BYTES, _WORD)]
+        found.append(_mixed(heads))
+    return np.concatenate(found)
+
+
+def _words_at(words: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The eight bytes from each start as one number; 0 for those at or beyond the end."""
+    places = np.minimum(starts, len(words) - 1)
+    left = np.clip(ends - starts, 0, _WORD)
+    shifted = words[places] >> (8 * np.minimum(starts - places, _WORD - 1)).astype(np.uint64)
+    return (shifted & _FIRST_BYTES[left]) | _LOWER_CASE
+
+
+def _mixed(words: Sequence[np.ndarray]) -> np.ndarray:
+    """One hash of the numbers at each place, every bit of it of all of theirs (the end of MurmurHash3)."""
+    mixed = np.zeros(len(words[0]), np.uint64)
+    for word in words:
+        mixed = (mixed ^ word) * np.uint64(0xFF51AFD7ED558CCD)
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+        mixed ^= mixed >> np.uint64(33)
+    return mixed
 
 
 def piece_hashes(text: str) -> list[int]:

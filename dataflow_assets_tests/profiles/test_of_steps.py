@@ -29,13 +29,13 @@ def made(folder: Path, **fields: object) -> PipelineWork:
 
 
 def files(work: PipelineWork, step: str) -> list[Path]:
-    return sorted((work.folder_of(step).path / "_profiles").glob("*.arrow"))
+    return sorted((work.folder_of(step).path / "_profiles").glob("*.profile"))
 
 
 @pytest.mark.parametrize("step", ["source", "plain", "tidy"])
 def test_each_batch_has_a_profile_that_adds_up_to_that_of_all_rows(tmp_path: Path, step: str) -> None:
     work = made(tmp_path)
-    assert [file.name for file in files(work, step)] == [f"in_b0000{n}.arrow" for n in range(3)]
+    assert [file.name for file in files(work, step)] == [f"in_b0000{n}.profile" for n in range(3)]
     found = rows(work, step)
     table = table_of(
         {name: [row[name] for row in found] for name in found[0]}, {n: "string" for n in found[0]}
@@ -68,7 +68,7 @@ def test_a_profile_of_other_rows_counts_as_none(tmp_path: Path) -> None:
 def test_batches_that_go_take_their_profiles_with_them(tmp_path: Path) -> None:
     work = made(tmp_path)
     work.remove_batches_but({"in_b00000"})
-    assert [file.name for file in files(work, "tidy")] == ["in_b00000.arrow"]
+    assert [file.name for file in files(work, "tidy")] == ["in_b00000.profile"]
 
 
 def test_a_pipeline_without_profiles_has_none(tmp_path: Path) -> None:
