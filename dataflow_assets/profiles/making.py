@@ -66,14 +66,18 @@ class HowToProfile:
 
 
 class _Places(NamedTuple):
-    """A batch, and which of its rows are in the samples: None for all of them."""
+    """Which rows of a batch are in the samples, at these rates: None for all of them."""
 
     cheap: pa.Array | None
     deep: pa.Array | None
     rates: Rates
+    cheap_hashes: np.ndarray
+    deep_hashes: np.ndarray
+    row_ids: list[str]
 
 
-_remembered: Remembered[tuple[Hashable, ...], ColumnProfile] = Remembered(128)
+_places: Remembered[tuple[str, Rates], _Places] = Remembered(32)
+_columns: Remembered[tuple[Hashable, ...], ColumnProfile] = Remembered(128)
 
 
 def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
@@ -81,26 +85,35 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
 
     A column that is as it was in the step before, on the same rows, is not measured again.
     """
-    hashes = hashes_of(table[ROW_ID]) if table.num_rows else np.empty(0, np.uint64)
-    rates = Rates(
-        at_most(hashes, how.rates.deep, MOST_ROWS_OF_A_BATCH),
-        at_most(hashes, how.rates.cheap, 2 * MOST_ROWS_OF_A_BATCH),
-    )
-    in_cheap, in_deep = below(hashes, rates.cheap), below(hashes, rates.deep)
-    places = _Places(_chosen(in_cheap), _chosen(in_deep), rates)
-    row_ids = [str(row_id) for row_id in _taken(table[ROW_ID], places.deep).to_pylist()]
-    rows = (column_hash(table[ROW_ID]), rates, how.tokenize, how.short_texts)
+    ids = column_hash(table[ROW_ID])
+    places = _places.get((ids, how.rates))
+    if places is None:
+        places = _places_of(table[ROW_ID], how.rates)
+        _places.keep((ids, how.rates), places)
+    rows = (ids, places.rates, how.tokenize, how.short_texts)
     columns = {name: _column(table, name, places, how, rows) for name in schema_of(table) if name != ROW_ID}
     if how.own:
         deep = table if places.deep is None else table.take(places.deep)
         columns = {**_own_measures(deep, how.own), **columns}
     pairs = {
-        pair_name(pair.inputs, pair.label): _pair(table, pair, rates.cheap)
+        pair_name(pair.inputs, pair.label): _pair(table, pair, places.rates.cheap)
         for pair in how.pairs
         if {*pair.inputs, pair.label} <= set(table.column_names)
     }
-    sample = Sample(hashes[in_cheap], hashes[in_deep], row_ids, [batch] * len(row_ids))
-    return Profile(table.num_rows, rates, sample, columns, pairs)
+    sample = Sample(places.cheap_hashes, places.deep_hashes, places.row_ids, [batch] * len(places.row_ids))
+    return Profile(table.num_rows, places.rates, sample, columns, pairs)
+
+
+def _places_of(ids: pa.ChunkedArray, wanted: Rates) -> _Places:
+    hashes = hashes_of(ids) if len(ids) else np.empty(0, np.uint64)
+    rates = Rates(
+        at_most(hashes, wanted.deep, MOST_ROWS_OF_A_BATCH),
+        at_most(hashes, wanted.cheap, 2 * MOST_ROWS_OF_A_BATCH),
+    )
+    in_cheap, in_deep = below(hashes, rates.cheap), below(hashes, rates.deep)
+    cheap, deep = _chosen(in_cheap), _chosen(in_deep)
+    row_ids = [str(row_id) for row_id in _taken(ids, deep).to_pylist()]
+    return _Places(cheap, deep, rates, hashes[in_cheap], hashes[in_deep], row_ids)
 
 
 def _chosen(mask: np.ndarray) -> pa.Array | None:
@@ -117,10 +130,10 @@ def _column(
     """The profile of one column; `rows` is what it depends on beside the column itself."""
     kind = column_type(table.schema.field(name))
     key = (*rows, kind, column_hash(table[name]))
-    found = _remembered.get(key)
+    found = _columns.get(key)
     if found is None:
         found = _measured_column(table, name, kind, places, how)
-        _remembered.keep(key, found)
+        _columns.keep(key, found)
     return found
 
 
@@ -150,25 +163,26 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, places: _Places, h
 
     Short values are names and labels: how they are written is measured only where that is asked for.
     """
+    hashes = hashes_of(column)
+    is_there = column.is_valid().to_numpy()
     there = column.drop_null() if column.null_count else column
-    hashes = hashes_of(there)
-    distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    distinct, first, counts = np.unique(hashes[is_there], return_index=True, return_counts=True)
     sampled = below(distinct, places.rates.cheap)
     found.contents = Contents(distinct[sampled], counts[sampled], places.rates.cheap)
     found.top, found.top_is_all = _top(there, first, counts)
     found.sampled.cheap["chars"] = _numbers(pc.utf8_length(_taken(column, places.cheap)))
     if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
         return
-    deep = _taken(column, places.deep)
-    is_there = deep.is_valid().to_numpy()
-    texts = deep.drop_null()
-    measured = measured_texts(texts.to_pylist(), hashes_of(texts), how.tokenize)
+    chosen = np.arange(len(column)) if places.deep is None else places.deep.to_numpy()
+    is_there = is_there[chosen]
+    texts = _taken(column, places.deep).drop_null().to_pylist()
+    measured = measured_texts(texts, hashes[chosen][is_there], how.tokenize)
     for name, values in measured.measures.items():
         if name != "chars":
             found.sampled.deep[name] = _spread(values, is_there)
     languages, pieces = iter(measured.languages), iter(measured.pieces)
-    found.sampled.labels["language"] = [next(languages) if there else None for there in is_there]
-    found.sampled.pieces = [next(pieces) if there else [] for there in is_there]
+    found.sampled.labels["language"] = [next(languages) if each else None for each in is_there]
+    found.sampled.pieces = [next(pieces) if each else [] for each in is_there]
     found.near = Contents.of(near_hashes(there, places.rates.deep), places.rates.deep)
 
 

@@ -10,6 +10,7 @@ from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline.names import SOURCE
 from dataflow_assets.profiles.markdown import profile_markdown
 from dataflow_assets.profiles.profile import Profile, merged
+from dataflow_assets.profiles.remembered import Remembered
 
 if TYPE_CHECKING:
     from dataflow_assets.pipeline_work import PipelineWork
@@ -26,8 +27,7 @@ class Stored(NamedTuple):
 
 
 # A step is what the next one had before: a run asks for its profile twice.
-_recent: dict[str, Stored] = {}
-_MOST_RECENT = 2
+_recent: Remembered[str, Stored] = Remembered(2)
 
 
 def profile_of(work: "PipelineWork", step: str, keys: Sequence[str] | None = None) -> Profile:
@@ -59,13 +59,13 @@ def stored_profile(work: "PipelineWork", step: str, records: Sequence[CommitReco
     folder = work.folder_of(step)
     taken = _evenly(records, most)
     name = hash_of([str(folder.path), profiler.settings, [record.content_hash for record in taken]])
-    if name not in _recent:
-        if len(_recent) >= _MOST_RECENT:
-            _recent.clear()
+    recent = _recent.get(name)
+    if recent is None:
         found = [profiler.stored(folder, record) for record in taken]
         there = [profile for profile in found if profile is not None]
-        _recent[name] = Stored(merged(there) if there else None, len(there))
-    return _recent[name]
+        recent = Stored(merged(there) if there else None, len(there))
+        _recent.keep(name, recent)
+    return recent
 
 
 def step_summary(work: "PipelineWork", step: str) -> str | None:

@@ -8,6 +8,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +132,8 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
     pieces = None
     if head["pieces"] is not None:
         lengths, flat = (_array(arrays, place) for place in head["pieces"])
-        pieces = [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])] if len(lengths) else []
+        listed, ends = flat.tolist(), [0, *np.cumsum(lengths).tolist()]
+        pieces = [listed[start:end] for start, end in pairwise(ends)]
     return ColumnProfile(
         head["kind"],
         head["nulls"],

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from dataflow_assets.profiles.characters import CJK, DIGIT, MARK, SPECIAL, counts_of_kinds
-from dataflow_assets.profiles.sampling import below, hashes_of, joined
+from dataflow_assets.profiles.sampling import below, joined
 from dataflow_assets.text.language import han_share
 
 _URL = re.compile(r"https?://(?:www\.)?|\bwww\.")
@@ -125,7 +125,8 @@ def near_hashes(texts: pa.ChunkedArray, rate: float) -> np.ndarray:
     chosen = below(heads, rate)
     first = pc.utf8_slice_codeunits(texts.filter(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
     letters = [_NO_LETTERS.sub("", start).lower() for start in first]
-    return joined(heads[chosen], hashes_of(pa.array(letters, pa.large_string())))
+    hashes = [xxhash.xxh3_64_intdigest(each.encode("utf-8", "replace")) for each in letters]
+    return joined(heads[chosen], np.array(hashes, np.uint64))
 
 
 def _head_hashes(texts: pa.ChunkedArray) -> np.ndarray:
