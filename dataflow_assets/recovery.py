@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 import dagster as dg
 import orjson
 from dagster import DagsterInstance
+from dagster._core.storage.tags import RUN_KEY_TAG
 
 from dataflow_assets.control import is_locked
 from dataflow_assets.jobs.launching import job_name
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import plan_of
-from dataflow_assets.task_state import TaskState, read_state
+from dataflow_assets.task_state import LAUNCHED_BY, TaskState, read_state
 
 MAX_RESUMES = 3
 _LOOK_EVERY_S = 30
@@ -84,7 +85,7 @@ def _next(
     name, end = work.pipeline.name, f"{state.when} {state.cause} {state.step} {state.batch}"
     if state.cause == "killed":
         _end_dead_run(instance, state)
-    if before.after == end:
+    if before.after == end and not _has_ended(instance, _run_key(end, before.count)):
         return f"{name}: a run was asked for after its last one ended, and has not begun", before
     if nothing_to_do := _nothing_to_do(work):
         return nothing_to_do, before
@@ -95,7 +96,17 @@ def _next(
         ), before
     count = before.count + 1
     tags = {"dataflow/resume": f"{count} of {MAX_RESUMES}"}
-    return dg.RunRequest(run_key=f"resume {end} {count}", tags=tags), Resumes(count, end)
+    return dg.RunRequest(run_key=_run_key(end, count), tags=tags), Resumes(count, end)
+
+
+def _run_key(end: str, count: int) -> str:
+    return f"resume {end} {count}"
+
+
+def _has_ended(instance: DagsterInstance, run_key: str) -> bool:
+    """Whether the run that was asked for with this key is over: it failed before it began its task."""
+    runs = instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: run_key}), limit=1)
+    return bool(runs) and runs[0].is_finished
 
 
 def _ended(state: TaskState) -> str:
@@ -114,7 +125,12 @@ def _nothing_to_do(work: PipelineWork) -> str | None:
 
 
 def _end_dead_run(instance: DagsterInstance, state: TaskState) -> None:
-    """Marks the run of a dead process as canceled; as started it would hold the pipeline's queue."""
+    """Marks the run of a dead process, and that of the job which began it, as canceled.
+
+    As started they would hold the pipeline's queue.
+    """
     run = instance.get_run_by_id(state.run_id) if state.run_id else None
-    if run is not None and run.status in _UNENDED:
-        instance.report_run_canceled(run, message=f"{state.why}; what it committed is kept")
+    job = None if run is None else instance.get_run_by_id(run.tags.get(LAUNCHED_BY, ""))
+    for each in (run, job):
+        if each is not None and each.status in _UNENDED:
+            instance.report_run_canceled(each, message=f"{state.why}; what it committed is kept")

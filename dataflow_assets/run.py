@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.check_events import report_checks
 from dataflow_assets.checks import FailedGate, raise_if_failed
-from dataflow_assets.control import StopFlag, pipeline_lock
+from dataflow_assets.control import pipeline_lock
 from dataflow_assets.errors import CheckFailed, DataflowError, RunError, Stopped
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
@@ -26,19 +26,22 @@ from dataflow_assets.progress import BatchDone, StepBegun, tell, tell_step
 from dataflow_assets.resources.ray import ray_resources, refused_if_unfit
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 from dataflow_assets.running_task import RunningTask, running_task
-from dataflow_assets.task_state import TaskStore
+from dataflow_assets.task_state import LAUNCHED_BY, TaskStore
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence[str] = ()) -> None:
+def run_pipeline(
+    work: PipelineWork, instance: DagsterInstance, select: Sequence[str] = (), run_id: str | None = None
+) -> None:
     """Brings the selected steps (default: all) up to date with the source, parameters and code.
 
     Committed batches that are still right are left alone. Raises ConfigError, SourceError or
     PipelineBusy before anything is run, Paused too while the pipeline is paused; RunError where the
     run could not go on; Stopped after a signal, Paused when it is paused meanwhile. Running it again
     goes on from the last committed batch. CheckFailed, a RunError, is raised at the end where a blocking
-    check of a step fails: what does not depend on that step is made.
+    check of a step fails: what does not depend on that step is made. `run_id` is that of the run which
+    Dagster launched for this, if one was.
     """
     steps = _selected(work, select)
     store = TaskStore(instance, work.layout.folder)
@@ -47,7 +50,7 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
         store.raise_if_paused()
         interrupted_since = stack.enter_context(pipeline_lock(work.layout.folder))
         stack.enter_context(kept_connections(instance))
-        task = stack.enter_context(running_task(store, work))
+        task = stack.enter_context(running_task(store, work, run_id))
         remove_leftovers(work.layout.folder)
         if not work.source_is_current():
             work.check_source_columns()
@@ -59,7 +62,7 @@ def run_pipeline(work: PipelineWork, instance: DagsterInstance, select: Sequence
         work.remove_batches_but(set(manifest.batches))
         register_batches(instance, work.pipeline.name, manifest.batches)
         repair_mirror(work, instance, manifest, interrupted_since)
-        gates = _make(work, instance, steps, manifest.batches, task.stop)
+        gates = _make(work, instance, steps, manifest.batches, task)
         if select or gates:
             mark_outdated(work, instance, manifest)
         report_checks(work, instance)
@@ -72,7 +75,7 @@ def _make(
     instance: DagsterInstance,
     steps: Sequence[Step],
     batches: Sequence[str],
-    stop: StopFlag,
+    task: RunningTask,
 ) -> list[FailedGate]:
     """Makes what is missing; where a blocking check fails, the rest without what is downstream of it.
 
@@ -80,8 +83,10 @@ def _make(
     """
     plan = plan_of(work, steps, batches)
     while plan.names:
-        stop.raise_if_up()
+        task.stop.raise_if_up()
         tags = {RANGE_START: plan.keys[0], RANGE_END: plan.keys[-1]} if plan.keys else {}
+        if task.launched_run is not None:
+            tags[LAUNCHED_BY] = task.launched_run
         try:
             _materialize(work, instance, plan.names, tags)
             return plan.gates

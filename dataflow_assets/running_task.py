@@ -29,7 +29,8 @@ class RunningTask:
     """One run of a pipeline: how far it came, and the flag that stops it.
 
     Its thread looks for a pause twice a second, raises `stop` for it, says that a signal came, and
-    writes at most once a second how far the run came. `told` are the plugins of the run.
+    writes at most once a second how far the run came. `told` are the plugins of the run,
+    `launched_run` is the run that Dagster launched for it, None for the command.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class RunningTask:
         self.stop = StopFlag()
         self.is_complete = False
         self.told = told
-        self.store, self._work, self._launched_run = store, work, run_id
+        self.store, self._work, self.launched_run = store, work, run_id
         self._state = TaskState(store.pipeline, "running", who=this_user(), when=now(), run_id=run_id)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pause", daemon=True)
@@ -46,7 +47,9 @@ class RunningTask:
     def begin_step(self, step: str, span: tuple[str, str] | None = None, run_id: str | None = None) -> None:
         """Notes that an asset begins, with the first and last batch that are wanted, and Dagster's run."""
         batches = None if span is None else Batches(*span, done=0)
-        self._state = replace(self._state, step=step, batch=None, batches=batches, run_id=run_id)
+        self._state = replace(
+            self._state, step=step, batch=None, batches=batches, run_id=run_id or self.launched_run
+        )
 
     def committed(self, batch: str) -> None:
         """Notes a batch of the asset that is committed, now or before."""
@@ -112,7 +115,7 @@ class RunningTask:
         """Whether a run of Dagster, which knows of no more than its assets, left nothing to do."""
         work = self._work
         if (
-            self._launched_run is None
+            self.launched_run is None
             or work is None
             or self._state.step != work.pipeline.ordered_steps[-1].name
         ):
@@ -121,8 +124,8 @@ class RunningTask:
 
     def _who_stopped(self) -> str:
         """`Dagster UI` where the run that Dagster launched was terminated there, else the signal."""
-        if self._launched_run is not None:
-            run = self.store.instance.get_run_by_id(self._launched_run)
+        if self.launched_run is not None:
+            run = self.store.instance.get_run_by_id(self.launched_run)
             if run is not None and run.status == DagsterRunStatus.CANCELING:
                 return "Dagster UI"
         return self.stop.reason if self.stop else "a signal"

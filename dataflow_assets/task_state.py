@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 State = Literal["new", "running", "paused", "failed", "partial", "done"]
 Cause = PauseCause | Literal["signal", "killed", "error"]
+# The tag of a run that a job of Dagster began: the run of that job.
+LAUNCHED_BY = "dataflow/launched_by"
 
 
 @dataclass(frozen=True)

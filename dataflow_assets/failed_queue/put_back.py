@@ -35,20 +35,26 @@ class _Changes:
 
 
 def put_back(
-    work: PipelineWork, instance: DagsterInstance, step: str, file: Path, tell: Tell = lambda retried: None
+    work: PipelineWork,
+    instance: DagsterInstance,
+    step: str,
+    file: Path,
+    tell: Tell = lambda retried: None,
+    run_id: str | None = None,
 ) -> list[StepRetried]:
     """Reads the failed rows of the step from now on as the file has them, and tries them again.
 
     Columns that the file lacks stay as they are; those that say why a row failed are not looked at.
     Attempts count from zero. Raises ConfigError, and changes nothing, where a row did not fail, a
-    column is unknown or a value has the wrong type; else what `retry_failed` raises.
+    column is unknown or a value has the wrong type; else what `retry_failed` raises. `run_id` is that of
+    the run which Dagster launched for this, if one was.
     """
     bound = _row_step(work, step)
     rows = read_rows(file)
     TaskStore(instance, work.layout.folder).raise_if_paused()
     with pipeline_lock(work.layout.folder):
         changes = _changes(bound, work.known_manifest().batches, rows)
-        return _kept_and_tried(work, instance, bound, changes, tell)
+        return _kept_and_tried(work, instance, bound, changes, tell, run_id)
 
 
 def drop_edits(
@@ -57,6 +63,7 @@ def drop_edits(
     step: str,
     file: Path | None = None,
     tell: Tell = lambda retried: None,
+    run_id: str | None = None,
 ) -> list[StepRetried]:
     """Takes back the edits of the rows in the file, or all of the step, and does those rows again.
 
@@ -75,7 +82,7 @@ def drop_edits(
         found = set().union(*changes.edits.values())
         for row_id in sorted(wanted - found) if wanted is not None else ():
             changes.problems.append(f"row {row_id} of step {step!r} has no edit that could be taken back")
-        return _kept_and_tried(work, instance, bound, changes, tell)
+        return _kept_and_tried(work, instance, bound, changes, tell, run_id)
 
 
 def _row_step(work: PipelineWork, name: str) -> StepWork:
@@ -89,7 +96,12 @@ def _row_step(work: PipelineWork, name: str) -> StepWork:
 
 
 def _kept_and_tried(
-    work: PipelineWork, instance: DagsterInstance, step: StepWork, changes: _Changes, tell: Tell
+    work: PipelineWork,
+    instance: DagsterInstance,
+    step: StepWork,
+    changes: _Changes,
+    tell: Tell,
+    run_id: str | None,
 ) -> list[StepRetried]:
     if changes.problems:
         raise ConfigError([*changes.problems, "nothing was changed"])
@@ -99,7 +111,7 @@ def _kept_and_tried(
         applied = record is not None and record.fingerprint == step.fingerprint(key)
         step.edits.commit(key, known.with_changes(edits, applied))
     rows = {key: frozenset(edits) for key, edits in changes.edits.items()}
-    return retry_failed(work, instance, None, {step.name: rows}, tell)
+    return retry_failed(work, instance, None, {step.name: rows}, tell, run_id)
 
 
 def _changes(step: StepWork, keys: Sequence[str], rows: Rows) -> _Changes:

@@ -136,12 +136,16 @@ def put_back_job(work: PipelineWork) -> dg.JobDefinition:
         file = Path(config.file) if config.file else None
         with cancelled_when_stopped(context.instance, context.run):
             if config.drop:
-                put_back.drop_edits(asked, context.instance, config.step, file, _teller(context))
+                put_back.drop_edits(
+                    asked, context.instance, config.step, file, _teller(context), context.run_id
+                )
             elif file is None:
                 wanted = job_name(pipeline, "failed_rows")
                 raise ConfigError(f"`file` is missing; the job {wanted} writes one with `to`")
             else:
-                put_back.put_back(asked, context.instance, config.step, file, _teller(context))
+                put_back.put_back(
+                    asked, context.instance, config.step, file, _teller(context), context.run_id
+                )
         tell_status(context, asked)
 
     what = f"Takes failed rows of {pipeline.name} back as a file has them, and tries them again."

@@ -96,7 +96,7 @@ def run_job(pipeline: Pipeline) -> dg.JobDefinition:
             if config.dry_run:
                 _tell_estimate(context, estimate(work, config.dry_run))
                 return
-            run_pipeline(work, context.instance, config.select)
+            run_pipeline(work, context.instance, config.select, context.run_id)
         tell_status(context, work)
 
     what = f"Makes what is missing or out of date in {pipeline.name}: reads the source, then makes the steps."
@@ -115,7 +115,7 @@ def resume_job(pipeline: Pipeline) -> dg.JobDefinition:
             cancelled_when_stopped(context.instance, context.run),
             resuming(_store(context, pipeline), context.log.info),
         ):
-            run_pipeline(work, context.instance, config.select)
+            run_pipeline(work, context.instance, config.select, context.run_id)
         tell_status(context, work)
 
     text = same_as(pipeline, "resume", f"Goes on with {pipeline.name}, paused or not.")

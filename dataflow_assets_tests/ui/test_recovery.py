@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import dagster as dg
 import pytest
+from dagster._core.storage.tags import RUN_KEY_TAG
 
 from dataflow_assets.control import pipeline_lock
 from dataflow_assets.home import HOME_FOLDER
 from dataflow_assets.jobs.running import run_job
 from dataflow_assets.recovery import MAX_RESUMES, Resumes, looked_after, resume_sensor
-from dataflow_assets.task_state import TaskState, TaskStore, new_pause
+from dataflow_assets.task_state import LAUNCHED_BY, TaskState, TaskStore, new_pause
 from dataflow_assets_tests.control.slow_project import waiting_run, work_of, write_slow
 from dataflow_assets_tests.dagster_side.small_pipelines import SmallProject
 
@@ -107,6 +108,35 @@ def test_the_run_of_the_dead_process_is_no_longer_started(project):
     died(project, run_id=run.run_id)
     look(project)
     assert project.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.CANCELED
+
+
+def test_the_run_of_the_job_that_began_it_is_ended_too(project):
+    job = dg.DagsterRun("small_run", status=dg.DagsterRunStatus.STARTED)
+    inner = dg.DagsterRun(
+        "__ephemeral_asset_job__", status=dg.DagsterRunStatus.STARTED, tags={LAUNCHED_BY: job.run_id}
+    )
+    for run in (job, inner):
+        project.instance.add_run(run)
+    died(project, run_id=inner.run_id)
+    look(project)
+    assert project.instance.get_run_by_id(job.run_id).status == dg.DagsterRunStatus.CANCELED
+
+
+def test_a_job_says_which_of_its_runs_it_began(project):
+    job = run_job(project.work.pipeline)
+    result = job.execute_in_process(instance=project.instance)
+    began = project.instance.get_runs(dg.RunsFilter(tags={LAUNCHED_BY: result.run_id}))
+    assert [run.status for run in began] == [dg.DagsterRunStatus.SUCCESS]
+
+
+def test_a_run_that_failed_before_it_began_is_asked_for_again(project):
+    died(project)
+    first, note = look(project)
+    tags = {RUN_KEY_TAG: first.run_key}
+    project.instance.add_run(dg.DagsterRun("small_run", status=dg.DagsterRunStatus.FAILURE, tags=tags))
+    second, again = look(project, note)
+    assert second.run_key != first.run_key
+    assert again.count == 2
 
 
 def test_the_real_sensor_is_off_and_asks_for_the_run_job_which_makes_what_is_missing(project):
