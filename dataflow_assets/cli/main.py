@@ -13,6 +13,7 @@ from dataflow_assets.cli.control_commands import pause, resume_command
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
+from dataflow_assets.cli.lock_commands import diff, lock
 from dataflow_assets.cli.look_commands import list_pipelines, sample, status, validate
 from dataflow_assets.cli.operator_commands import list_operators
 from dataflow_assets.cli.profile_command import profile_command
@@ -57,6 +58,8 @@ for command in (
     trace,
     report,
     export,
+    lock,
+    diff,
     ledger_group,
     failed,
     retry_failed,
