@@ -97,7 +97,7 @@ def _step_asset(work: PipelineWork, step: Step, page: AssetPage) -> dg.AssetsDef
         backfill_policy=_ONE_RUN,
         io_manager_key=IO_MANAGER_KEY,
         code_version=operator_fingerprint(operator),
-        pool=pipeline.name,
+        pool=step.pool or pipeline.name,
         required_resource_keys=_resources_of(pipeline, step),
         check_specs=check_specs(step, asset_key(pipeline, step.name)),
         description=page.description,

@@ -12,6 +12,7 @@
     │   ├── ReplicaError           the replicas of a step cannot be had, or die whatever they are given
     │   ├── ConservationError      an operator lost or invented rows; its commit was refused
     │   ├── UnwritableValue        a value that the step's format cannot hold exactly
+    │   ├── NotReproduced          a locked run made other rows than its lock says
     │   └── CheckFailed            a blocking check failed; what is downstream was not made
     ├── Stopped                    a signal or a pause ended the run between two batches (exit code 3)
     │   └── Paused                 a person, a budget or a breaker paused the pipeline; `resume` goes on
@@ -92,6 +93,10 @@ class ConservationError(RunError):
 
 class UnwritableValue(RunError):
     """A value that the step's format cannot hold exactly."""
+
+
+class NotReproduced(RunError):
+    """A locked run made other rows than its lock says."""
 
 
 class CheckFailed(RunError):

@@ -43,10 +43,7 @@ def export_step(
     folder = work.folder_of(name)
     keys = [key for key in work.known_manifest().batches if folder.record(key) is not None]
     records = [folder.record(key) for key in keys]
-    widened = widen_schema(record.schema for record in records if record is not None)
-    columns: Schema = {
-        column: kind or "string" for column, kind in widened.items() if with_row_id or column != ROW_ID
-    }
+    columns = exported_columns(work, name, with_row_id)
 
     def tables() -> Tables:
         for key in keys:
@@ -64,6 +61,14 @@ def export_step(
     publish(to)
     sync_folder(to.absolute().parent)
     return sum(record.rows_out for record in records if record is not None)
+
+
+def exported_columns(work: PipelineWork, step: str, with_row_id: bool = False) -> Schema:
+    """The columns of a step over all its committed batches, as an export has them."""
+    folder = work.folder_of(step)
+    records = map(folder.record, work.known_manifest().batches)
+    widened = widen_schema(record.schema for record in records if record is not None)
+    return {column: kind or "string" for column, kind in widened.items() if with_row_id or column != ROW_ID}
 
 
 def _format_of(path: Path) -> Format:

@@ -1,7 +1,9 @@
-"""Keeps the connections to Dagster's SQLite databases open during a run, instead of one a statement."""
+"""Keeps the connections to Dagster's databases open during a run, instead of one a statement."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from dagster import DagsterInstance
 from dagster._core.storage.event_log import SqliteEventLogStorage
@@ -13,10 +15,11 @@ from sqlalchemy.pool import SingletonThreadPool
 
 @contextlib.contextmanager
 def kept_connections(instance: DagsterInstance) -> Iterator[None]:
-    """Within it an event costs a third (2 ms instead of 6); another kind of storage is left alone.
+    """Within it an event on SQLite costs a third (2 ms instead of 6); so it is with PostgreSQL.
 
     Dagster makes an engine and a connection for each statement, so that processes may share the
-    files. They still may: every statement is a transaction of its own, as before.
+    files. They still may: every statement is a transaction of its own, as before. Another kind of
+    storage is left alone.
     """
     with contextlib.ExitStack() as stack:
         events, runs = instance.event_log_storage, instance.run_storage
@@ -24,6 +27,9 @@ def kept_connections(instance: DagsterInstance) -> Iterator[None]:
             stack.enter_context(_kept_event_log(events))
         if isinstance(runs, SqliteRunStorage):
             stack.enter_context(_kept_runs(runs))
+        for storage in (events, runs):
+            if type(storage).__module__.startswith("dagster_postgres."):
+                stack.enter_context(_kept_postgres(storage))
         yield
 
 
@@ -56,6 +62,20 @@ def _kept_runs(storage: SqliteRunStorage) -> Iterator[None]:
             yield
     finally:
         engine.dispose()
+
+
+@contextlib.contextmanager
+def _kept_postgres(storage: Any) -> Iterator[None]:
+    """A connection for each thread that is at work; one that broke meanwhile is made anew."""
+    create_pg_engine = sys.modules["dagster_postgres.utils"].create_pg_engine  # loaded with the storage
+    plain, url, tokens = storage._engine, storage.postgres_url, storage._token_provider
+    pool = {"pool_size": 1, "max_overflow": -1, "pool_pre_ping": True}
+    storage._engine = create_pg_engine(url, tokens, isolation_level="AUTOCOMMIT", **pool)
+    try:
+        yield
+    finally:
+        storage._engine.dispose()
+        storage._engine = plain
 
 
 @contextlib.contextmanager

@@ -10,9 +10,11 @@ import click
 
 from dataflow_assets.cli.console import print_error, print_line
 from dataflow_assets.cli.control_commands import pause, resume_command
+from dataflow_assets.cli.dvc_command import dvc
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
+from dataflow_assets.cli.lock_commands import diff, lock
 from dataflow_assets.cli.look_commands import list_pipelines, sample, status, validate
 from dataflow_assets.cli.operator_commands import list_operators
 from dataflow_assets.cli.profile_command import profile_command
@@ -57,6 +59,9 @@ for command in (
     trace,
     report,
     export,
+    lock,
+    diff,
+    dvc,
     ledger_group,
     failed,
     retry_failed,

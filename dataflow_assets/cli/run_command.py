@@ -3,17 +3,21 @@
 import gc
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dataflow_assets.cli.console import pipeline_option, print_line, print_table, shown_path
 from dataflow_assets.cli.display import print_status, run_display
-from dataflow_assets.errors import PipelineBusy
+from dataflow_assets.errors import ConfigError, PipelineBusy
 from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
 from dataflow_assets.plugins.known import metrics_settings
 from dataflow_assets.status import status_of
+
+if TYPE_CHECKING:
+    from dataflow_assets.versions.lock import RunLock
 
 ROWS_FAILED = 5
 _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
@@ -46,6 +50,12 @@ _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
 @click.option(
     "--dry-run", type=click.IntRange(min=1), metavar="N", help="Ask for N rows only; say what all would cost."
 )
+@click.option(
+    "--locked",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Repeat the run of this lock file: refuse other inputs, parameters and versions, and other rows.",
+)
 @click.pass_context
 def run(
     context: click.Context,
@@ -61,6 +71,7 @@ def run(
     metrics_file: str | None,
     metrics_port: str | None,
     dry_run: int | None,
+    locked: Path | None,
 ) -> None:
     """Run a pipeline, or go on with it: only batches that are missing or out of date are made."""
     metrics = metrics_settings(metrics_file, metrics_port)
@@ -78,6 +89,7 @@ def run(
     for name in select:
         changed.step(name)
     work.check_before_run()
+    run_lock = None if locked is None else _checked_lock(work, locked, select, dry_run)
     print_line(f"{changed.name}: {shown_path(work.layout.folder)}")
     if not serving and scripted_by_default(changed):
         print_line(
@@ -102,12 +114,29 @@ def run(
         except PipelineBusy:
             display.quiet = True
             raise
+    if run_lock is not None:
+        from dataflow_assets.versions.locked import refuse_other_rows
+
+        refuse_other_rows(work, run_lock, str(locked))
+        print_line(f"The rows are those of {locked}.")
     status = status_of(work)
     print_status(status, work.layout.folder)
     if status.failed_rows:
         where = shown_path(work.layout.folder)
         print_line(f"{status.failed_rows} rows failed; they are in _failed of their step in {where}")
         context.exit(ROWS_FAILED)
+
+
+def _checked_lock(work: PipelineWork, file: Path, select: tuple[str, ...], dry_run: int | None) -> "RunLock":
+    """The lock, where this run can be the one that it is of. Raises ConfigError."""
+    from dataflow_assets.versions.lock import read_lock
+    from dataflow_assets.versions.locked import refuse_other_plan
+
+    if select or dry_run is not None:
+        raise ConfigError("--locked repeats a whole run; leave out --select and --dry-run")
+    run_lock = read_lock(file)
+    refuse_other_plan(work, run_lock, str(file))
+    return run_lock
 
 
 def _print_estimate(work: PipelineWork, rows: int) -> None:

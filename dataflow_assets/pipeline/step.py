@@ -13,7 +13,7 @@ from dataflow_assets.pipeline.checks import Checks, any_blocking
 from dataflow_assets.pipeline.environment import redacted, typed_by_field
 from dataflow_assets.pipeline.expectations import Expectations
 from dataflow_assets.pipeline.graph import graph_problems
-from dataflow_assets.pipeline.names import StepName
+from dataflow_assets.pipeline.names import FolderName, StepName
 from dataflow_assets.pipeline.problems import (
     Path,
     Problem,
@@ -51,6 +51,11 @@ class Step(ReplicaOptions, _OperatorOfStep):
     """
 
     budget: BudgetSpec | None = Field(default=None, description="Ceilings of the calls of this step.")
+    pool: FolderName | None = Field(
+        default=None,
+        description="Dagster pool whose limit counts the runs with this step: an API key, a kind of GPU. "
+        "Default: the pipeline's own.",
+    )
     checks: Checks = Field(default=[], description="Limits for what comes out; shown as asset checks.")
     expect: Expectations = Field(
         default=[], description="Rules for the profile of what comes out; shown as asset checks."

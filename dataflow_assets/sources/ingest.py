@@ -93,7 +93,7 @@ def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
 
 
 def _is_unchanged(file: SourceFile, read: ReadFile) -> bool:
-    paths = _paths(file)
+    paths = paths_of(file)
     return (
         file.slug == read.slug
         and list(paths) == list(read.states)
@@ -101,7 +101,7 @@ def _is_unchanged(file: SourceFile, read: ReadFile) -> bool:
     )
 
 
-def _paths(file: SourceFile) -> dict[str, Path]:
+def paths_of(file: SourceFile) -> dict[str, Path]:
     """The files of a source by a name that another machine would give them too."""
     if not file.members:
         return {file.name: file.path}
@@ -190,7 +190,7 @@ class SourceIngest:
         self._schema = widen_schema([self._schema, read.schema])
 
     def _file_tasks(self, file: SourceFile) -> Iterator[Callable[[], Ready]]:
-        states = {name: FileState.of(path) for name, path in _paths(file).items()}
+        states = {name: FileState.of(path) for name, path in paths_of(file).items()}
         keys: list[str] = []
         seen: _MaybeSchema = {}
         rows, rejected = 0, {}
@@ -217,7 +217,7 @@ class SourceIngest:
         tables: list[pa.Table] = []
         bad: list[pa.Table] = []
         for file in files:
-            states = {name: FileState.of(path) for name, path in _paths(file).items()}
+            states = {name: FileState.of(path) for name, path in paths_of(file).items()}
             cuts = list(self._cuts(file, WHOLE_KEY, 0))
             seen = widen_schema(_chunk_schema(chunk) for cut in cuts for chunk in cut.chunks)
             self._schema = widen_schema([self._schema, seen])
@@ -409,7 +409,7 @@ def _can_widen(narrow: Schema, wide: Schema) -> bool:
 
 
 def _check_unchanged(file: SourceFile, states: Mapping[str, FileState]) -> None:
-    for name, path in _paths(file).items():
+    for name, path in paths_of(file).items():
         if not states[name].is_still(path):
             changed = name if file.names else file.name
             raise SourceError(f"{changed} changed while it was read; run again when it is complete")

@@ -1,0 +1,1 @@
+"""Versions of a data set: the lock of a run, what differs between two, DVC stages, Croissant metadata."""
