@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from dataflow_assets.append_export import append_step
 from dataflow_assets.cli.console import pipeline_option, print_line, work_of
 from dataflow_assets.clickhouse.address import SCHEME, Address
 from dataflow_assets.errors import ConfigError
@@ -22,6 +23,9 @@ from dataflow_assets.pipeline_work import PipelineWork
     metavar="FILE|URL",
     help="A file, whose ending says the format, or clickhouse://…",
 )
+@click.option(
+    "--append", is_flag=True, help="Append the batches that a .jsonl or .csv file does not have yet."
+)
 @click.option("--row-id", "with_row_id", is_flag=True, help="Keep the column row_id.")
 @click.option("--allow-partial", is_flag=True, help="Export although rows failed or batches are missing.")
 @click.option(
@@ -37,12 +41,16 @@ def export(
     root: str | None,
     step: str | None,
     to: str,
+    append: bool,
     with_row_id: bool,
     allow_partial: bool,
     for_spreadsheet: bool,
     vectors: tuple[str, ...],
 ) -> None:
     """Write the rows of a step to one file: .jsonl, .json, .csv, .parquet or .pickle; or to a table.
+
+    The file is written whole, or with --append grows by the batches that are new; its journal beside it
+    says what is in it.
 
     A table of ClickHouse or MyScale (clickhouse://user@host:port/database/table) is brought up to the
     step: what it holds already is not sent again.
@@ -52,6 +60,14 @@ def export(
         return
     if vectors:
         raise ConfigError("--vector is for a table of ClickHouse; a file has the lists as they are")
+    if append:
+        grown = append_step(
+            work_of(pipeline, root), step, Path(to), with_row_id, allow_partial, for_spreadsheet
+        )
+        print_line(
+            f"{grown.rows:,} rows of {grown.batches:,} batches added to {to}, {grown.rows_in_file:,} in all"
+        )
+        return
     rows = export_step(work_of(pipeline, root), step, Path(to), with_row_id, allow_partial, for_spreadsheet)
     print_line(f"{rows:,} rows in {to}")
 
