@@ -16,6 +16,7 @@ MODULES = {
     "dotenv": "python-dotenv",
     "yaml": "pyyaml",
     "dagster_ray": "dagster-ray",
+    "clickhouse_connect": "clickhouse-connect",
     "json_repair": "json-repair",
     "backports": "backports-zstd",
     "ahocorasick": "pyahocorasick",
