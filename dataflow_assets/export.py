@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform, widen_schema
-from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.batch import arrow_schema
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.status import StepStatus, step_statuses
 
 Tables = Iterator[pa.Table]
 
@@ -35,25 +35,12 @@ def export_step(
     format = _format_of(to)
     if for_spreadsheet and format != "csv":
         raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
-    manifest = work.manifest()
-    steps = step_statuses(work, manifest.batches if manifest else [])
-    name = work.pipeline.step(step).name if step else steps[-1].name
-    if not allow_partial:
-        _refuse_partial(work, name, steps)
-    folder = work.folder_of(name)
-    keys = [key for key in work.known_manifest().batches if folder.record(key) is not None]
-    records = [folder.record(key) for key in keys]
-    widened = widen_schema(record.schema for record in records if record is not None)
-    columns: Schema = {
-        column: kind or "string" for column, kind in widened.items() if with_row_id or column != ROW_ID
-    }
+    finished = finished_step(work, step, allow_partial)
+    columns = finished.columns(with_row_id)
 
     def tables() -> Tables:
-        for key in keys:
-            table = folder.read(key)
-            assert table is not None
-            conformed = conform(table, columns)
-            yield without_formulas(conformed) if for_spreadsheet else conformed
+        for table in finished.tables(columns):
+            yield without_formulas(table) if for_spreadsheet else table
 
     schema = arrow_schema(columns)
     if for_spreadsheet:
@@ -63,7 +50,7 @@ def export_step(
         _WRITERS[format](tables(), schema, temporary(to))
     publish(to)
     sync_folder(to.absolute().parent)
-    return sum(record.rows_out for record in records if record is not None)
+    return finished.rows
 
 
 def _format_of(path: Path) -> Format:
@@ -72,29 +59,6 @@ def _format_of(path: Path) -> Format:
             return format
     known = ", ".join(f".{extension}" for extension in EXTENSIONS.values())
     raise ConfigError(f"{path} ends in {path.suffix!r}; expected one of {known}")
-
-
-def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus]) -> None:
-    on_the_way = _ancestors(work, name) | {name}
-    for status in steps:
-        if status.name not in on_the_way:
-            continue
-        missing = status.batches_total - status.batches_done
-        if missing or not status.batches_total:
-            raise RunError(
-                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to "
-                f"date; run `dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
-            )
-        if status.failed:
-            raise RunError(
-                f"{status.failed} rows failed in step {status.name!r} and are not in the export; see "
-                f"{work.folder_of(status.name).path / '_failed'}, or export with --allow-partial"
-            )
-
-
-def _ancestors(work: PipelineWork, name: str) -> set[str]:
-    names = {parent for parent in work.pipeline.parents(name) if parent != "source"}
-    return names.union(*(_ancestors(work, parent) for parent in names))
 
 
 def _write_jsonl(tables: Tables, schema: pa.Schema, path: Path) -> None:

@@ -1,0 +1,101 @@
+"""A step's committed batches as one data set, refused where some are missing or stale, or rows failed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dataflow_assets.batch import ROW_ID, ColumnType, Schema, conform, widen_schema
+from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.step_folder import StepFolder
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+from dataflow_assets.status import StepStatus, step_statuses
+
+
+@dataclass(frozen=True)
+class FinishedStep:
+    """The kept rows of one step: its committed batches in partition order, as their records have them."""
+
+    name: str
+    folder: StepFolder
+    records: tuple[CommitRecord, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(record.rows_out for record in self.records)
+
+    def columns(self, with_row_id: bool = True) -> Schema:
+        """The columns of all batches, each of a type that holds the values of all."""
+        widened = widen_schema(record.schema for record in self.records)
+        return {name: kind or "string" for name, kind in widened.items() if with_row_id or name != ROW_ID}
+
+    def tables(self, columns: Mapping[str, ColumnType]) -> Iterator[pa.Table]:
+        """The rows batch by batch with these columns. Raises CorruptFile, StorageError, UnwritableValue."""
+        for record in self.records:
+            table = self.folder.read(record.batch, record=record)
+            assert table is not None
+            yield conform(table, columns)
+
+
+def finished_step(
+    work: PipelineWork, step: str | int | None = None, allow_partial: bool = False, told: str = "the export"
+) -> FinishedStep:
+    """A step by its name or number (default: the last one; 0 or `source` is what was read).
+
+    Raises ConfigError for an unknown step and, unless partial is allowed, RunError where rows of this step
+    or one before failed, or batches are missing or stale. `told` is what the rows are wanted for.
+    """
+    manifest = work.manifest()
+    name = _name_of(work, step)
+    if not allow_partial:
+        _refuse_partial(work, name, step_statuses(work, manifest.batches if manifest else []), told)
+    folder = work.folder_of(name)
+    records = [folder.record(key) for key in work.known_manifest().batches]
+    there = tuple(record for record in records if record is not None)
+    if not allow_partial and len(there) < len(records):
+        raise RunError(
+            f"{len(there)} of {len(records)} batches of {name!r} are committed; run `dataflow-assets run "
+            f"{work.pipeline.name}` first, or allow what is partial"
+        )
+    return FinishedStep(name, folder, there)
+
+
+def _name_of(work: PipelineWork, step: str | int | None) -> str:
+    steps = [SOURCE, *(each.name for each in work.pipeline.ordered_steps)]
+    if step is None:
+        return steps[-1]
+    if isinstance(step, str):
+        return SOURCE if step == SOURCE else work.pipeline.step(step).name
+    if not 0 <= step < len(steps):
+        known = ", ".join(f"{number} {name}" for number, name in enumerate(steps))
+        raise ConfigError(
+            f"pipeline {work.pipeline.name!r} has no step number {step}; expected one of {known}"
+        )
+    return steps[step]
+
+
+def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus], told: str) -> None:
+    on_the_way = set() if name == SOURCE else _ancestors(work, name) | {name}
+    for status in steps:
+        if status.name not in on_the_way:
+            continue
+        missing = status.batches_total - status.batches_done
+        if missing or not status.batches_total:
+            raise RunError(
+                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to "
+                f"date; run `dataflow-assets run {work.pipeline.name}` first, or allow what is partial "
+                "(--allow-partial, or allow_partial=True in Python)"
+            )
+        if status.failed:
+            raise RunError(
+                f"{status.failed} rows failed in step {status.name!r} and are not in {told}; see "
+                f"{work.folder_of(status.name).path / '_failed'}, or allow what is partial "
+                "(--allow-partial, or allow_partial=True in Python)"
+            )
+
+
+def _ancestors(work: PipelineWork, name: str) -> set[str]:
+    names = {parent for parent in work.pipeline.parents(name) if parent != SOURCE}
+    return names.union(*(_ancestors(work, parent) for parent in names))
