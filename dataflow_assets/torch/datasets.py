@@ -16,7 +16,7 @@ from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.torch.mixing import Mix, Until, counts_of
-from dataflow_assets.torch.order import Order
+from dataflow_assets.torch.order import Numbers, Order
 from dataflow_assets.torch.shares import Ranks, Share, ranks_of, share_of
 from dataflow_assets.torch.stored_rows import Opened, StoredRows, stored_rows
 
@@ -144,6 +144,8 @@ class MixedRows:
             for number, stored in enumerate(self._stored)
         ]
         self._mix = Mix(orders, counts, seed)
+        self._natural = self._stored[0] if len(parts) == 1 and not shuffle else None
+        self._most_blocks = 1 + max(len(stored.blocks) for stored in self._stored)
         self.columns = rows.columns
         self.content = hash_of([part.content for part in parts])
         self.order = hash_of(
@@ -162,47 +164,49 @@ class MixedRows:
 
     def rows(self, epoch: int, start: int, stop: int) -> list[Row]:
         """The rows from one position of an epoch to before another."""
+        if self._natural is not None:
+            return [row for rows in self.pieces(epoch, start, stop) for row in rows]
         found: list[Any] = [None] * (stop - start)
         for source, block, numbers, places in self._pieces(epoch, start, stop):
-            some = self._stored[source].rows(block, numbers)
-            if isinstance(places, slice):
-                found[places] = some
-            else:
-                for place, row in zip(places, some, strict=True):
-                    found[place] = row
+            for place, row in zip(places, self._stored[source].rows(block, numbers), strict=True):
+                found[place] = row
         return found
+
+    def pieces(self, epoch: int, start: int, stop: int) -> Iterator[list[Row]]:
+        """The same rows, as few at a time as costs least."""
+        if self._natural is None:
+            yield self.rows(epoch, start, stop)
+            return
+        for run in self._runs(epoch, start, stop):
+            yield from self._natural.pieces(*run)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether rows are had more cheaply column by column."""
+        return self._natural is not None and self._natural.is_columnar
 
     def values(self, epoch: int, start: int, stop: int) -> dict[str, list]:
-        """The same rows column by column."""
-        found: dict[str, list] = {name: [None] * (stop - start) for name in self.columns}
-        for source, block, numbers, places in self._pieces(epoch, start, stop):
-            for name, values in self._stored[source].values(block, numbers).items():
-                column = found[name]
-                if isinstance(places, slice):
-                    column[places] = values
-                else:
-                    for place, value in zip(places, values, strict=True):
-                        column[place] = value
-        return found
+        """The same rows column by column, where that is so."""
+        assert self._natural is not None
+        some = [self._natural.values(*run) for run in self._runs(epoch, start, stop)]
+        if len(some) == 1:
+            return some[0]
+        return {name: [value for values in some for value in values[name]] for name in self.columns}
 
-    def _pieces(self, epoch: int, start: int, stop: int) -> Iterator[tuple[int, int, Any, Any]]:
+    def _runs(self, epoch: int, start: int, stop: int) -> Iterator[tuple[int, range]]:
+        """The blocks and their rows where the order is the natural one of a single data set."""
+        first = epoch * self.total
+        return self._mix.orders[0].runs(first + start, first + stop)
+
+    def _pieces(self, epoch: int, start: int, stop: int) -> Iterator[tuple[int, int, Numbers, list[int]]]:
         """Block by block: its data set and number, which of its rows, and where in the stretch they go."""
         sources, (blocks, rows) = self._mix.locate(epoch, start, stop)
-        keys = sources * (1 + max((len(stored.blocks) for stored in self._stored), default=0)) + blocks
+        keys = sources * self._most_blocks + blocks
         places = np.argsort(keys, kind="stable")
         edges = np.flatnonzero(np.diff(keys[places], prepend=-1, append=-1))
         for first, last in pairwise(edges):
             where = places[first:last]
-            numbers, source, block = rows[where], int(sources[where[0]]), int(blocks[where[0]])
-            if _is_run(numbers) and _is_run(where):
-                run = range(int(numbers[0]), int(numbers[-1]) + 1)
-                yield source, block, run, slice(int(where[0]), int(where[-1]) + 1)
-            else:
-                yield source, block, numbers, where.tolist()
-
-
-def _is_run(numbers: np.ndarray) -> bool:
-    return bool((np.diff(numbers) == 1).all())
+            yield int(sources[where[0]]), int(blocks[where[0]]), rows[where], where.tolist()
 
 
 class FlowIterableDataset(IterableDataset[Row]):

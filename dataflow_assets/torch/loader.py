@@ -1,6 +1,7 @@
 """Batches of rows for training: sharded, shuffled, tokenized, packed, and resumable in mid-epoch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -53,21 +54,38 @@ class _Work(Dataset[list[Any]]):
         self._packing = packing
 
     def __getitem__(self, chunk: _Chunk) -> list[Any]:
-        if self._tokenize is None and self._collate is None and self._packing is None:
-            values = self._rows.values(*chunk)
-            return [
-                {name: column[begin : begin + self._batch_rows] for name, column in values.items()}
-                for begin in range(0, chunk.stop - chunk.start, self._batch_rows)
-            ]
-        rows = self._rows.rows(*chunk)
-        examples = rows if self._tokenize is None else _examples(self._tokenize(rows), len(rows))
+        return list(self.made(chunk))
+
+    def made(self, chunk: _Chunk) -> Iterator[Any]:
+        """The same one by one, so that few rows are in memory where it is this process that takes them."""
         if self._packing is not None:
-            return self._packing.pack(examples, [str(row[ROW_ID]) for row in rows])
-        collate = self._collate or collate_columns
-        return [
-            collate(list(examples[begin : begin + self._batch_rows]))
-            for begin in range(0, len(examples), self._batch_rows)
-        ]
+            rows = self._rows.rows(*chunk)
+            yield from self._packing.pack(self._examples(rows), [str(row[ROW_ID]) for row in rows])
+        elif self._tokenize is not None:
+            yield from self._cut([self._examples(self._rows.rows(*chunk))])
+        elif self._collate is None and self._rows.is_columnar:
+            values = self._rows.values(*chunk)
+            for begin in range(0, chunk.stop - chunk.start, self._batch_rows):
+                yield {name: column[begin : begin + self._batch_rows] for name, column in values.items()}
+        else:
+            yield from self._cut(self._rows.pieces(*chunk))
+
+    def _cut(self, pieces: Iterable[Sequence[Any]]) -> Iterator[Any]:
+        """Batches of the examples, the last one of what is left."""
+        collate, size = self._collate or collate_columns, self._batch_rows
+        waiting: list[Any] = []
+        for some in pieces:
+            waiting += some
+            whole = len(waiting) - len(waiting) % size
+            for begin in range(0, whole, size):
+                yield collate(waiting[begin : begin + size])
+            waiting = waiting[whole:]
+        if waiting:
+            yield collate(waiting)
+
+    def _examples(self, rows: list[Row]) -> Sequence[Any]:
+        assert self._tokenize is not None
+        return _examples(self._tokenize(rows), len(rows))
 
 
 def collate_columns(examples: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -166,20 +184,23 @@ class FlowDataLoader:
         self._chunk_batches = 1 if packing is not None else max(1, chunk_rows // batch_size)
         self._turn_rows = max(chunk_rows, batch_size) if packing is not None else batch_size
         self._turns = _Turns(self._schedule(self._lanes))
-        self._loader = DataLoader(
-            _Work(self._rows, batch_size, tokenize, self._collate, packing),
-            batch_size=None,
-            sampler=self._turns,
-            num_workers=num_workers,
-            collate_fn=_as_it_is,
-            pin_memory=pin_memory,
-            prefetch_factor=prefetch_factor,
-            persistent_workers=persistent_workers,
-            multiprocessing_context=multiprocessing_context,
-            worker_init_fn=worker_init_fn,
-            timeout=timeout,
-            generator=torch.Generator(),
-        )
+        self._work = _Work(self._rows, batch_size, tokenize, self._collate, packing)
+        self._loader: DataLoader[list[Any]] | None = None
+        if num_workers or pin_memory:
+            self._loader = DataLoader(
+                self._work,
+                batch_size=None,
+                sampler=self._turns,
+                num_workers=num_workers,
+                collate_fn=_as_it_is,
+                pin_memory=pin_memory,
+                prefetch_factor=prefetch_factor,
+                persistent_workers=persistent_workers,
+                multiprocessing_context=multiprocessing_context,
+                worker_init_fn=worker_init_fn,
+                timeout=timeout,
+                generator=torch.Generator(),
+            )
         self._epoch = 0
         self._position = _Position()
         self._resumes = False
@@ -216,19 +237,23 @@ class FlowDataLoader:
         self._turns.epoch, self._turns.first = self._epoch, self._position.chunk
         return self._packed() if self._packing is not None else self._batches()
 
+    def _done_chunks(self) -> Iterable[Iterable[Any]]:
+        return map(self._work.made, self._turns) if self._loader is None else self._loader
+
     def _batches(self) -> Iterator[Any]:
         skip = self._position.taken
-        for chunk, batches in enumerate(self._loader, self._position.chunk):
-            for taken in range(skip, len(batches)):
-                self._position = _Position(chunk, taken + 1)
-                yield batches[taken]
+        for chunk, batches in enumerate(self._done_chunks(), self._position.chunk):
+            for taken, batch in enumerate(islice(batches, skip, None), skip + 1):
+                self._position = _Position(chunk, taken)
+                yield batch
             skip = 0
         self._end_epoch()
 
     def _packed(self) -> Iterator[Any]:
         assert self._collate is not None
         place, waiting = self._position.taken, []
-        for chunk, sequences in enumerate(self._loader, self._position.chunk):
+        for chunk, made in enumerate(self._done_chunks(), self._position.chunk):
+            sequences = list(made)
             while place < len(sequences):
                 some = sequences[place : place + self.batch_size - len(waiting)]
                 waiting += some

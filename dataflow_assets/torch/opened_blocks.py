@@ -1,9 +1,9 @@
 """Blocks in memory: lines of JSON that are parsed when their rows are asked for, and Arrow tables."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import orjson
 import pyarrow as pa
@@ -14,20 +14,20 @@ from dataflow_assets.io.formats.jsonl import parsed_line
 from dataflow_assets.torch.order import Numbers
 
 Rows = list[dict[str, object]]
-_PIECE_BYTES = 1 << 18
+_PIECE_BYTES = 1 << 16
 _DIGITS_ALONE = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))
 _BEYOND_64_BITS = b"0" * 19
 
 
 class OpenedBlock(Protocol):
-    """Rows in memory. `numbers` is a range of step 1, or any of their numbers in any order."""
+    """Rows in memory, or read from a file that was checked."""
 
-    def rows(self, numbers: range | Numbers, columns: Sequence[str]) -> Rows:
-        """These rows as dicts of Python values with these columns, null where the block has not one."""
+    def pieces(self, numbers: range, columns: Sequence[str]) -> Iterator[Rows]:
+        """Consecutive rows, some at a time, as dicts of Python values; null for a column it has not."""
         ...
 
-    def values(self, numbers: range | Numbers, columns: Sequence[str]) -> dict[str, list]:
-        """The same column by column."""
+    def rows(self, numbers: Numbers, columns: Sequence[str]) -> Rows:
+        """Rows by their numbers, in this order."""
         ...
 
 
@@ -37,100 +37,123 @@ class Table:
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
-    def rows(self, numbers: range | Numbers, columns: Sequence[str]) -> Rows:
-        """See OpenedBlock."""
-        values = self.values(numbers, columns)
-        return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    def pieces(self, numbers: range, columns: Sequence[str]) -> Iterator[Rows]:
+        """See OpenedBlock; all at once."""
+        yield _rows_of(self.values(numbers, columns))
 
-    def values(self, numbers: range | Numbers, columns: Sequence[str]) -> dict[str, list]:
+    def rows(self, numbers: Numbers, columns: Sequence[str]) -> Rows:
         """See OpenedBlock."""
-        if isinstance(numbers, range):
-            some = self._table.slice(numbers.start, len(numbers))
-        else:
-            some = self._table.take(pa.array(numbers))
-        there = some.column_names
-        return {name: values_of(some, name) if name in there else [None] * len(numbers) for name in columns}
+        return _rows_of(_values(self._table.take(pa.array(numbers)), columns))
+
+    def values(self, numbers: range, columns: Sequence[str]) -> dict[str, list]:
+        """Consecutive rows column by column, which costs less."""
+        return _values(self._table.slice(numbers.start, len(numbers)), columns)
+
+
+def _values(table: pa.Table, columns: Sequence[str]) -> dict[str, list]:
+    there = table.column_names
+    return {name: values_of(table, name) if name in there else [None] * len(table) for name in columns}
+
+
+def _rows_of(values: Mapping[str, list]) -> Rows:
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 class JsonLines:
-    """Lines of JSON as they are in the file."""
+    """Lines of JSON in a file that was checked.
 
-    def __init__(self, data: bytes, schema: Mapping[str, ColumnType], rows: int) -> None:
-        self._data = data
+    Consecutive rows are read and parsed in pieces of 64 KiB, the size at which a row costs least; for rows in
+    any other order all lines are held as they are in the file.
+    """
+
+    def __init__(self, file: BinaryIO, begin: int, size: int, schema: Mapping[str, ColumnType]) -> None:
+        self._path = file.name
+        self._size = size
         self._names = list(schema)
         # orjson makes floats of integers beyond 64 bits, which only a JSON column can hold
-        has_json = "json" in schema.values()
-        self._may_be_large = has_json and _BEYOND_64_BITS in data.translate(_DIGITS_ALONE)
-        self._parsed: tuple[int, Rows, int] | None = None
-        self._rows = rows
+        self._has_json = "json" in schema.values()
+        self._edges, self._starts = [begin], [0]
+        self._end = begin + size
+        self._kept: tuple[int, Rows] = (0, [])
 
-    def rows(self, numbers: range | Numbers, columns: Sequence[str]) -> Rows:
-        """See OpenedBlock."""
-        found = self._found(numbers)
-        if self._names == list(columns):
-            return found
-        return [{name: row.get(name) for name in columns} for row in found]
-
-    def values(self, numbers: range | Numbers, columns: Sequence[str]) -> dict[str, list]:
-        """See OpenedBlock."""
-        found = self._found(numbers)
-        there = set(self._names)
-        return {
-            name: [row[name] for row in found] if name in there else [None] * len(found) for name in columns
-        }
-
-    def _found(self, numbers: range | Numbers) -> Rows:
-        if isinstance(numbers, range) and "_lines" not in self.__dict__:
-            return self._run(numbers)
-        lines = self._lines
-        return self._parse([lines[number] for number in numbers])
-
-    @cached_property
-    def _lines(self) -> list[bytes]:
-        lines, self._data = self._data.split(b"\n"), b""
-        return lines
-
-    def _run(self, numbers: range) -> Rows:
-        """Consecutive rows, parsed in pieces; what is left of a piece is kept for the run that goes on there.
+    def pieces(self, numbers: range, columns: Sequence[str]) -> Iterator[Rows]:
+        """See OpenedBlock. What is left of the last piece is kept for the run that goes on there.
 
         No row is given out twice, for whoever gets it may change it.
         """
-        found: Rows = []
-        edges, starts = self._pieces
-        place = numbers.start
-        while place < numbers.stop:
-            piece = bisect_right(starts, place) - 1
-            if self._parsed is None or self._parsed[0] != piece or self._parsed[2] > place:
-                lines = self._data[edges[piece] : edges[piece + 1] - 1]
-                self._parsed = piece, self._parse(lines), starts[piece]
-            rows, first = self._parsed[1], starts[piece]
-            some = rows[place - first : numbers.stop - first]
-            found += some
-            place += len(some)
-            self._parsed = piece, rows, place
-        return found
+        first, kept = self._kept
+        place, stop = numbers.start, numbers.stop
+        if first == place and kept:
+            found, kept = kept[: stop - place], kept[stop - place :]
+            place += len(found)
+            self._kept = place, kept
+            yield self._with(found, columns)
+        if place == stop:
+            return
+        with open(self._path, "rb", buffering=0) as file:
+            while place < stop:
+                rows = self._rows_from(file, place)
+                found, kept = rows[: stop - place], rows[stop - place :]
+                place += len(found)
+                self._kept = place, kept
+                yield self._with(found, columns)
+
+    def rows(self, numbers: Numbers, columns: Sequence[str]) -> Rows:
+        """See OpenedBlock."""
+        lines = self._lines
+        return self._with(self._parse(b"\n".join([lines[number] for number in numbers.tolist()])), columns)
+
+    def _with(self, rows: Rows, columns: Sequence[str]) -> Rows:
+        if self._names == list(columns):
+            return rows
+        return [{name: row.get(name) for name in columns} for row in rows]
 
     @cached_property
-    def _pieces(self) -> tuple[list[int], list[int]]:
-        """The edges of pieces of 256 KiB or one line, in bytes, and the row with which each begins."""
-        data, edges, starts = self._data, [0], [0]
-        while edges[-1] < len(data):
-            edges.append(data.find(b"\n", edges[-1] + _PIECE_BYTES) + 1 or len(data))
-            starts.append(starts[-1] + data.count(b"\n", edges[-2], edges[-1]))
-        if starts.pop() != self._rows:
-            raise CorruptFile(f"{starts[-1]} lines where {self._rows} rows were committed")
-        return edges, starts
+    def _lines(self) -> list[bytes]:
+        with open(self._path, "rb") as file:
+            file.seek(self._edges[0])
+            return file.read(self._size).split(b"\n")
 
-    def _parse(self, lines: list[bytes] | bytes) -> Rows:
+    def _rows_from(self, file: BinaryIO, place: int) -> Rows:
+        """The rows from one on to the end of its piece; the pieces before it are counted once."""
+        number = bisect_right(self._starts, place) - 1
+        while True:
+            data = _whole_lines(file, self._edges[number], self._end)
+            is_last_known = number + 1 == len(self._edges)
+            if not is_last_known or self._starts[number] == place:
+                rows = self._parse(data[:-1])
+                self._know(number, len(data), len(rows))
+                return rows[place - self._starts[number] :]
+            self._know(number, len(data), data.count(b"\n"))
+            number = bisect_right(self._starts, place) - 1
+
+    def _know(self, number: int, size: int, rows: int) -> None:
+        if number + 1 == len(self._edges):
+            self._edges.append(self._edges[number] + size)
+            self._starts.append(self._starts[number] + rows)
+
+    def _parse(self, lines: bytes) -> Rows:
         """The rows of these lines, parsed at once where all are such as orjson reads exactly."""
-        if not self._may_be_large:
-            together = b",".join(lines) if isinstance(lines, list) else lines.replace(b"\n", b",")
+        if not self._has_json or _BEYOND_64_BITS not in lines.translate(_DIGITS_ALONE):
             try:
-                return orjson.loads(b"[%b]" % together)
+                return orjson.loads(b"[%b]" % lines.replace(b"\n", b","))
             except orjson.JSONDecodeError:  # a lone surrogate
                 pass
-        each = lines.split(b"\n") if isinstance(lines, bytes) else lines
         try:
-            return [parsed_line(line) for line in each]  # pyright: ignore[reportReturnType]
+            return [parsed_line(line) for line in lines.split(b"\n")]  # pyright: ignore[reportReturnType]
         except (ValueError, RecursionError) as error:
-            raise CorruptFile(f"a line is no JSON: {error}") from error
+            raise CorruptFile(f"{self._path} has a line that is no JSON: {error}") from error
+
+
+def _whole_lines(file: BinaryIO, begin: int, end: int) -> bytes:
+    """The lines from here that 64 KiB hold, or one that is longer."""
+    size = _PIECE_BYTES
+    while True:
+        file.seek(begin)
+        data = file.read(min(size, end - begin))
+        whole = data.rfind(b"\n") + 1
+        if whole:
+            return data[:whole]
+        if begin + len(data) >= end or not data:
+            raise CorruptFile(f"{file.name} ends in mid-line at byte {begin + len(data)}")
+        size *= 4

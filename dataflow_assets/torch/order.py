@@ -5,8 +5,9 @@ what is before it, in any process, so that a loader resumes at a number and shar
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Order:
         default_factory=OrderedDict, compare=False, repr=False
     )
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The rows of one pass."""
         return sum(self.rows)
@@ -73,6 +74,17 @@ class Order:
         if not parts:
             return Located(np.empty(0, np.int64), np.empty(0, np.int64))
         return Located(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def runs(self, start: int, stop: int) -> Iterator[tuple[int, range]]:
+        """The same for the natural order, as the blocks and which consecutive rows of each."""
+        starts = self._pass(0).starts
+        while start < stop:
+            place = start % self.total
+            block = int(np.searchsorted(starts, place, "right")) - 1
+            first = place - int(starts[block])
+            run = range(first, min(self.rows[block], first + stop - start))
+            yield block, run
+            start += len(run)
 
     def _in_pass(self, number: int, place: int, end: int) -> list[Located]:
         if self.seed is None:

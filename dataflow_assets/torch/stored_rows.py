@@ -7,7 +7,7 @@ kept in memory; each is checked against its commit record when it is read.
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +23,7 @@ from dataflow_assets.torch.opened_blocks import JsonLines, OpenedBlock, Rows, Ta
 from dataflow_assets.torch.order import Numbers
 
 _BLOCK_BYTES = 1 << 24
+_HASHED_BYTES = 1 << 18
 
 
 class BatchFile(NamedTuple):
@@ -46,10 +47,14 @@ class Block(NamedTuple):
 
 
 class Opened:
-    """The blocks that were used last, as many as `most_bytes` of files hold, and at least one."""
+    """The blocks that were used last, as many as `most_bytes` of files hold, and at least one.
+
+    `checked` are the files whose content was hashed in this process.
+    """
 
     def __init__(self, most_bytes: int = 1 << 26) -> None:
         self.most_bytes = most_bytes
+        self.checked: set[int] = set()
         self._blocks: OrderedDict[int, tuple[int, OpenedBlock]] = OrderedDict()
 
     def __reduce__(self) -> "tuple[type[Opened], tuple[int]]":
@@ -87,13 +92,24 @@ class StoredRows:
         """How many rows there are."""
         return sum(block.rows for block in self.blocks)
 
-    def rows(self, block: int, numbers: range | Numbers) -> Rows:
-        """Some rows of a block as dicts of Python values, in this order."""
+    @property
+    def is_columnar(self) -> bool:
+        """Whether rows are had more cheaply column by column."""
+        return all(file.format != "jsonl" for file in self.files)
+
+    def pieces(self, block: int, numbers: range) -> Iterator[Rows]:
+        """Consecutive rows of a block, some at a time, as dicts of Python values."""
+        return self._open(block).pieces(numbers, self.columns)
+
+    def rows(self, block: int, numbers: Numbers) -> Rows:
+        """Rows of a block by their numbers, in this order."""
         return self._open(block).rows(numbers, self.columns)
 
-    def values(self, block: int, numbers: range | Numbers) -> dict[str, list]:
-        """The same rows column by column."""
-        return self._open(block).values(numbers, self.columns)
+    def values(self, block: int, numbers: range) -> dict[str, list]:
+        """Consecutive rows of a block that is columnar, column by column."""
+        opened = self._open(block)
+        assert isinstance(opened, Table)
+        return opened.values(numbers, self.columns)
 
     def _open(self, number: int) -> OpenedBlock:
         block = self.blocks[number]
@@ -101,13 +117,14 @@ class StoredRows:
 
     def _read(self, block: Block) -> OpenedBlock:
         file = self.files[block.file]
-        if block.part is not None:
-            _check_unchanged(file)
+        _check(file, content=block.part is None and block.file not in self.opened.checked)
+        self.opened.checked.add(block.file)
         if file.format == "parquet":
             return Table(_read_parquet(file, block.part, self.columns))
-        data = _read_bytes(file, block)
-        if file.format == "jsonl":
-            return JsonLines(data, file.stored.schema, block.rows)
+        with _opened(file) as stream:
+            if file.format == "jsonl":
+                return JsonLines(stream, block.part or 0, block.size, file.stored.schema)
+            data = stream.read()
         return Table(decode(data, file.format, file.stored.schema, allow_pickle=self.allow_pickle))
 
 
@@ -140,7 +157,7 @@ def _blocks_of(number: int, file: BatchFile) -> Iterator[Block]:
     if size <= _BLOCK_BYTES or file.format not in ("jsonl", "parquet"):
         yield Block(number, rows, size)
         return
-    _check_unchanged(file)
+    _check(file, content=True)
     if file.format == "parquet":
         metadata = _opened_parquet(file).metadata
         for part in range(metadata.num_row_groups):
@@ -153,55 +170,52 @@ def _blocks_of(number: int, file: BatchFile) -> Iterator[Block]:
 def _line_blocks(number: int, file: BatchFile) -> Iterator[Block]:
     """Cuts a large JSONL file after the first line that ends behind each 16 MiB."""
     begin = 0
-    with _opened(file) as lines:
+    with open(file.path, "rb") as lines:
         while piece := lines.read(_BLOCK_BYTES):
             piece += lines.readline()
             yield Block(number, piece.count(b"\n"), len(piece), begin)
             begin += len(piece)
 
 
-def _check_unchanged(file: BatchFile) -> None:
-    if not is_as_stored(file.path, file.stored):
+def _check(file: BatchFile, content: bool) -> None:
+    """Raises CorruptFile where the file is not what was committed: by its content, or its size and time.
+
+    The content is looked at once in each process; that of a large file when the data set is opened.
+    """
+    if content:
+        digest = xxhash.xxh3_128()
+        with _opened(file) as stream:
+            while piece := stream.read(_HASHED_BYTES):
+                digest.update(piece)
+        unchanged = digest.hexdigest() == file.stored.hash
+    else:
+        unchanged = is_as_stored(file.path, file.stored)
+    if not unchanged:
         raise CorruptFile(
-            f"{file.path} is not what was committed when the data set was opened; open it again, or run the "
-            "pipeline again where the file is damaged"
+            f"{file.path} is not what was committed when the data set was opened; open it again, or delete "
+            "the file and run the pipeline again where it is damaged"
         )
 
 
-def _read_bytes(file: BatchFile, block: Block) -> bytes:
-    with _opened(file) as stream:
-        if block.part is not None:
-            stream.seek(block.part)
-            return stream.read(block.size)
-        data = stream.read()
-    if xxhash.xxh3_128_hexdigest(data) != file.stored.hash:
-        raise CorruptFile(
-            f"{file.path} is not what was committed when the data set was opened (its hash differs); open it "
-            "again, or delete the file and run the pipeline again where it is damaged"
-        )
-    return data
-
-
-def _opened(file: BatchFile):
+def _opened(file: BatchFile) -> BinaryIO:
     try:
-        return open(file.path, "rb")
+        return open(file.path, "rb", buffering=0)
     except OSError as error:
         raise StorageError(f"{file.path} cannot be read: {error.strerror}") from error
 
 
-def _opened_parquet(file: BatchFile, data: bytes | None = None) -> pq.ParquetFile:
-    source = file.path if data is None else pa.BufferReader(data)
-    return pq.ParquetFile(source, binary_type=pa.large_binary())
+def _opened_parquet(file: BatchFile) -> pq.ParquetFile:
+    return pq.ParquetFile(file.path, binary_type=pa.large_binary())
 
 
 def _read_parquet(file: BatchFile, part: int | None, columns: Sequence[str]) -> pa.Table:
     schema: Schema = {name: kind for name, kind in file.stored.schema.items() if name in columns}
     try:
+        parquet = _opened_parquet(file)
         if part is None:
-            parquet = _opened_parquet(file, _read_bytes(file, Block(0, 0, 0)))
             table = parquet.read(columns=list(schema), use_threads=False)
         else:
-            table = _opened_parquet(file).read_row_group(part, columns=list(schema), use_threads=False)
+            table = parquet.read_row_group(part, columns=list(schema), use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise CorruptFile(f"{file.path} is no Parquet file as it was written: {error}") from error
     return pa.Table.from_arrays([table[name] for name in schema], schema=arrow_schema(schema))
