@@ -77,7 +77,7 @@ def _name_of(work: PipelineWork, step: str | int | None) -> str:
 
 
 def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus], told: str) -> None:
-    on_the_way = set() if name == SOURCE else _ancestors(work, name) | {name}
+    on_the_way = ancestors(work, name) | {name}
     for status in steps:
         if status.name not in on_the_way:
             continue
@@ -96,6 +96,12 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus], told
             )
 
 
-def _ancestors(work: PipelineWork, name: str) -> set[str]:
-    names = {parent for parent in work.pipeline.parents(name) if parent != SOURCE}
-    return names.union(*(_ancestors(work, parent) for parent in names))
+def ancestors(work: PipelineWork, name: str) -> set[str]:
+    """The steps whose rows a step's rows come from, without the source."""
+    found: set[str] = set()
+    pending = [] if name == SOURCE else [name]
+    while pending:
+        parents = set(work.pipeline.parents(pending.pop())) - found - {SOURCE}
+        found |= parents
+        pending += parents
+    return found

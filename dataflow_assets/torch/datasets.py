@@ -89,8 +89,14 @@ class FlowDataset(Dataset[Row]):
         return found
 
     def to_hf_dataset(self) -> "datasets.Dataset":
-        """The rows as a `datasets.Dataset`, row by row the same; JSON columns have its type Json."""
-        raise NotImplementedError
+        """The rows as a `datasets.Dataset`, in the same order.
+
+        A JSON column is nested where that holds its values exactly, else it is their text.
+        """
+        from dataflow_assets.exports.hugging_face import hf_dataset
+
+        known = self._step.columns()
+        return hf_dataset(self._step, {name: known[name] for name in self.columns}, self.content)
 
 
 class FlowMixture:
