@@ -1,7 +1,7 @@
 """Packs examples of tokens into sequences of one length, and says which row each token is of."""
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -140,15 +140,16 @@ def _measured(examples: Sequence[Example], row_ids: Sequence[str]) -> tuple[list
     if taken := [name for name in _OWN_COLUMNS if name in names]:
         raise ConfigError(f"the examples have {taken[0]!r}, which packing makes itself; leave it out")
     for example, row_id in zip(examples, row_ids, strict=True):
-        found = {name: len(tokens) if hasattr(tokens, "__len__") else -1 for name, tokens in example.items()}
-        if (
-            list(example) != names
-            or set(found.values()) != {found["input_ids"]}
-            or isinstance(example["input_ids"], str)
-        ):
+        found = {name: _length(tokens) for name, tokens in example.items()}
+        if list(example) != names or None in found.values() or len(set(found.values())) > 1:
             raise ConfigError(
                 f"the example of row {row_id!r} has {found}; expected the columns {', '.join(names)}, each a "
                 "list with one number for each token"
             )
         lengths.append(found["input_ids"])
     return names, lengths
+
+
+def _length(tokens: object) -> int | None:
+    """How many tokens these are; None where they are none."""
+    return len(tokens) if isinstance(tokens, Sized) and not isinstance(tokens, str) else None

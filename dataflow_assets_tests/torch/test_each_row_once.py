@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader
 from dataflow_assets.torch import FlowDataLoader, FlowDataset, FlowIterableDataset
 from dataflow_assets.torch.order import Order
 from dataflow_assets.torch.shares import Ranks, Schedule, share_of
-from dataflow_assets_tests.torch.made_steps import dataset, ids
+from dataflow_assets_tests.torch.made_steps import dataset, ids, made, texts
+from dataflow_assets_tests.walk import pipeline, walk
 
 ALL = [f"in:{n + 1}" for n in range(101)]
 SIZES = st.lists(st.tuples(st.integers(1, 20), st.integers(1, 50)), min_size=1, max_size=12)
@@ -81,11 +82,20 @@ def test_uneven_shares_differ_by_one_row(hundred: FlowDataset):
     assert sorted(map(len, ranks)) == [25, 25, 25, 26]
 
 
-@pytest.mark.parametrize("rows", [0, 1])
-def test_almost_no_rows(tmp_path: Path, rows: int):
-    few = dataset(tmp_path, [{"text": "only"}, {"text": "x"}][:1] if rows else [{"text": "a"}], batch_rows=1)
-    assert len(ids(loader(few, shuffle=True, rank=1, world_size=2, num_workers=1))) <= 1
-    assert len(ids(loader(few, shuffle=True))) == len(few)
+NONE_LEFT = {"name": "long", "type": "filter_length", "params": {"min_chars": 1000}}
+
+
+def test_a_step_without_rows_gives_no_batches(tmp_path: Path):
+    made(tmp_path, texts(9))
+    none = FlowDataset(walk(pipeline(tmp_path, tmp_path / "in.jsonl", NONE_LEFT, batch_rows=4)).pipeline)
+    for options in ({}, {"shuffle": True}, {"num_workers": 1}, {"rank": 1, "world_size": 2}):
+        assert (list(loader(none, **options)), len(loader(none, **options))) == ([], 0)
+
+
+def test_more_ranks_than_rows(tmp_path: Path):
+    one = dataset(tmp_path, texts(1))
+    ranks = [ids(loader(one, shuffle=True, rank=rank, world_size=3)) for rank in range(3)]
+    assert sorted(ranks) == [[], [], ["in:1"]]
 
 
 @settings(deadline=None)
