@@ -78,14 +78,17 @@ class FlowDataset(Dataset[Row]):
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Row]:
         """Several rows at once, as DataLoader asks for them. Raises IndexError."""
-        total = len(self)
-        found: list[Row] = []
-        for number in numbers:
-            if not -total <= number < total:
-                raise IndexError(f"row {number} of {total}")
-            place = number % total
-            block = int(np.searchsorted(self._starts, place, "right")) - 1
-            found += self.stored.rows(block, np.array([place - self._starts[block]]))
+        asked, total = np.asarray(numbers, np.int64), len(self)
+        if outside := [number for number in numbers if not -total <= number < total]:
+            raise IndexError(f"row {outside[0]} of {total}")
+        asked = np.where(asked < 0, asked + total, asked)
+        blocks = np.searchsorted(self._starts, asked, "right") - 1
+        found: list[Any] = [None] * len(asked)
+        for where in _by_key(blocks):
+            block = int(blocks[where[0]])
+            rows = self.stored.rows(block, asked[where] - self._starts[block])
+            for place, row in zip(where.tolist(), rows, strict=True):
+                found[place] = row
         return found
 
     def to_hf_dataset(self) -> "datasets.Dataset":
@@ -207,12 +210,15 @@ class MixedRows:
     def _pieces(self, epoch: int, start: int, stop: int) -> Iterator[tuple[int, int, Numbers, list[int]]]:
         """Block by block: its data set and number, which of its rows, and where in the stretch they go."""
         sources, (blocks, rows) = self._mix.locate(epoch, start, stop)
-        keys = sources * self._most_blocks + blocks
-        places = np.argsort(keys, kind="stable")
-        edges = np.flatnonzero(np.diff(keys[places], prepend=-1, append=-1))
-        for first, last in pairwise(edges):
-            where = places[first:last]
+        for where in _by_key(sources * self._most_blocks + blocks):
             yield int(sources[where[0]]), int(blocks[where[0]]), rows[where], where.tolist()
+
+
+def _by_key(keys: Numbers) -> Iterator[Numbers]:
+    """The places of each key, 0 or more, in order."""
+    places = np.argsort(keys, kind="stable")
+    for first, last in pairwise(np.flatnonzero(np.diff(keys[places], prepend=-1, append=-1))):
+        yield places[first:last]
 
 
 class FlowIterableDataset(IterableDataset[Row]):

@@ -1,7 +1,7 @@
 """Blocks in memory: lines of JSON that are parsed when their rows are asked for, and Arrow tables."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import BinaryIO, Protocol
 
@@ -60,14 +60,22 @@ def _rows_of(values: Mapping[str, list]) -> Rows:
 
 
 class JsonLines:
-    """Lines of JSON in a file that was checked.
+    """Lines of JSON that were checked, in a file or in memory: `opened` opens them anew.
 
     Consecutive rows are read and parsed in pieces of 64 KiB, the size at which a row costs least; for rows in
     any other order all lines are held as they are in the file.
     """
 
-    def __init__(self, file: BinaryIO, begin: int, size: int, schema: Mapping[str, ColumnType]) -> None:
-        self._path = file.name
+    def __init__(
+        self,
+        opened: Callable[[], BinaryIO],
+        name: str,
+        begin: int,
+        size: int,
+        schema: Mapping[str, ColumnType],
+    ) -> None:
+        self._opened = opened
+        self._name = name
         self._size = size
         self._names = list(schema)
         # orjson makes floats of integers beyond 64 bits, which only a JSON column can hold
@@ -90,7 +98,7 @@ class JsonLines:
             yield self._with(found, columns)
         if place == stop:
             return
-        with open(self._path, "rb", buffering=0) as file:
+        with self._opened() as file:
             while place < stop:
                 rows = self._rows_from(file, place)
                 found, kept = rows[: stop - place], rows[stop - place :]
@@ -110,7 +118,7 @@ class JsonLines:
 
     @cached_property
     def _lines(self) -> list[bytes]:
-        with open(self._path, "rb") as file:
+        with self._opened() as file:
             file.seek(self._edges[0])
             return file.read(self._size).split(b"\n")
 
@@ -142,7 +150,7 @@ class JsonLines:
         try:
             return [parsed_line(line) for line in lines.split(b"\n")]  # pyright: ignore[reportReturnType]
         except (ValueError, RecursionError) as error:
-            raise CorruptFile(f"{self._path} has a line that is no JSON: {error}") from error
+            raise CorruptFile(f"{self._name} has a line that is no JSON: {error}") from error
 
 
 def _whole_lines(file: BinaryIO, begin: int, end: int) -> bytes:
@@ -155,5 +163,5 @@ def _whole_lines(file: BinaryIO, begin: int, end: int) -> bytes:
         if whole:
             return data[:whole]
         if begin + len(data) >= end or not data:
-            raise CorruptFile(f"{file.name} ends in mid-line at byte {begin + len(data)}")
+            raise CorruptFile(f"the lines end in mid-line at byte {begin + len(data)}")
         size *= 4

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError, CorruptFile, RunError
 from dataflow_assets.torch import FlowDataLoader, FlowDataset
 from dataflow_assets.torch import opened_blocks as opened
@@ -50,6 +51,7 @@ def test_every_format_gives_the_values_that_came_in(tmp_path: Path, format: str,
     work = made(tmp_path, came_in, batch_rows=5, format=format, allow_pickle=format == "pickle")
     found = FlowDataset(work.pipeline)
     assert all_rows(found, shuffle=shuffle) == expected(rows(work, "kept"))
+    assert all_rows(found, shuffle=shuffle, num_workers=1) == expected(rows(work, "kept"))
     assert [json.dumps(found[n]["value"]) for n in range(len(found))] == [json.dumps(v) for v in HOSTILE]
 
 
@@ -83,15 +85,18 @@ def test_large_files_are_read_in_parts(
     assert found[59] == rows(work, "kept")[59]
 
 
+COLUMNS: Schema = {"n": "int64", "text": "string"}
+
+
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(1, 400))
 def test_any_runs_of_a_file_are_its_rows(tmp_path: Path, places: list[int], piece_bytes: int):
     lines = [json.dumps({"n": n, "text": "x" * (n * 7 % 90)}) + "\n" for n in range(41)]
     path = tmp_path / "lines.jsonl"
     path.write_text("".join(lines))
-    with pytest.MonkeyPatch.context() as patch, open(path, "rb") as file:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "_PIECE_BYTES", piece_bytes)
-        block = opened.JsonLines(file, 0, path.stat().st_size, {"n": "int64", "text": "string"})
+        block = opened.JsonLines(lambda: path.open("rb"), "lines", 0, path.stat().st_size, COLUMNS)
         for place in places:
             run = range(place, min(41, place + 13))
             found = [row["n"] for piece in block.pieces(run, ["n", "text"]) for row in piece]
