@@ -127,7 +127,7 @@ class _Turns(Sampler[_Chunk]):
 
 
 class FlowDataLoader:
-    """Iterates over the batches of an epoch; the same for the same seed, whatever does the work.
+    """Iterates over the batches of an epoch; the same for the same seed and number of workers.
 
     A batch is a dict of columns, each a list of `batch_size` values, or what `collate_fn` makes of a list
     of rows. `tokenize` makes an example of each row, many at once; with `packing` the examples become
