@@ -4,10 +4,10 @@
 
 Each way is a process of its own on the same rows (six columns, about 640 bytes a row) and gives a dict of
 lists for each 32 rows. `first` is the first epoch with all that it needs before but the imports, `later` the
-least of up to eight epochs after it in the same process: microseconds a row, by CPU of all processes and by the
-clock; of `repeat` processes the least. `datasets` turns the files into its own Arrow files first, in a fresh
-cache. The loops are `json` and `orjson` over the lines of the step's files. The ratio is ours to the least
-of the others, below 1 where ours is less.
+least of up to eight epochs after it in the same process: microseconds a row, by CPU of all processes and by
+the clock; of `repeat` processes the least. `datasets` turns the files into its own Arrow files first, in a
+fresh cache. The loops are `json` and `orjson` over the lines of the step's files. The ratio is ours to the
+least of the others, below 1 where ours is less.
 """
 
 import argparse
