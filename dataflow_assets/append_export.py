@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform
 from dataflow_assets.errors import ConfigError, RunError, UnwritableValue
-from dataflow_assets.export import exported_rows, format_of
+from dataflow_assets.export import format_of
+from dataflow_assets.finished_step import finished_step
 from dataflow_assets.growing_file import JOURNAL_SUFFIX, Appended, GrowingFile, growing_file
 from dataflow_assets.io.formats import Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
@@ -48,7 +49,7 @@ def append_step(
         )
     if for_spreadsheet and format != "csv":
         raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
-    rows = exported_rows(work, step, allow_partial)
+    rows = finished_step(work, step, allow_partial).kept
     head = {
         "journal": 1,
         "pipeline": work.pipeline.name,

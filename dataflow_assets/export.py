@@ -6,14 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema
-from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.batch import arrow_schema
+from dataflow_assets.errors import ConfigError
+from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.status import StepStatus, step_statuses
-from dataflow_assets.step_rows import StepRows
 
 Tables = Iterator[pa.Table]
 
@@ -36,27 +35,13 @@ def export_step(
     format = format_of(to)
     if for_spreadsheet and format != "csv":
         raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
-    rows = exported_rows(work, step, allow_partial)
-    columns: Schema = {name: kind for name, kind in rows.columns.items() if with_row_id or name != ROW_ID}
-    tables, schema = rows.tables(columns), arrow_schema(columns)
+    finished = finished_step(work, step, allow_partial)
+    columns = finished.columns(with_row_id)
+    tables, schema = finished.kept.tables(columns), arrow_schema(columns)
     if for_spreadsheet:
         tables = map(without_formulas, tables)
         schema = without_formulas(schema.empty_table()).schema
     return write_file(to, format, tables, schema)
-
-
-def exported_rows(work: PipelineWork, step: str | None, allow_partial: bool) -> StepRows:
-    """The kept rows of a step (default: the last), to be written somewhere.
-
-    Raises ConfigError for an unknown step, RunError where rows of this step or one before failed, or
-    batches are missing or stale, unless partial is allowed.
-    """
-    manifest = work.manifest()
-    steps = step_statuses(work, manifest.batches if manifest else [])
-    name = work.pipeline.step(step).name if step else steps[-1].name
-    if not allow_partial:
-        _refuse_partial(work, name, steps)
-    return StepRows.of(work.folder_of(name), work.known_manifest().batches)
 
 
 def write_file(to: Path, format: Format, tables: Tables, schema: pa.Schema) -> int:
@@ -87,29 +72,6 @@ def format_of(path: Path) -> Format:
             return format
     known = ", ".join(f".{extension}" for extension in EXTENSIONS.values())
     raise ConfigError(f"{path} ends in {path.suffix!r}; expected one of {known}")
-
-
-def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus]) -> None:
-    on_the_way = _ancestors(work, name) | {name}
-    for status in steps:
-        if status.name not in on_the_way:
-            continue
-        missing = status.batches_total - status.batches_done
-        if missing or not status.batches_total:
-            raise RunError(
-                f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to "
-                f"date; run `dataflow-assets run {work.pipeline.name}` first, or export with --allow-partial"
-            )
-        if status.failed:
-            raise RunError(
-                f"{status.failed} rows failed in step {status.name!r} and are not in the export; see "
-                f"{work.folder_of(status.name).path / '_failed'}, or export with --allow-partial"
-            )
-
-
-def _ancestors(work: PipelineWork, name: str) -> set[str]:
-    names = {parent for parent in work.pipeline.parents(name) if parent != "source"}
-    return names.union(*(_ancestors(work, parent) for parent in names))
 
 
 def _write_jsonl(tables: Tables, schema: pa.Schema, path: Path) -> None:

@@ -16,7 +16,7 @@ from dataflow_assets.clickhouse.address import Address
 from dataflow_assets.clickhouse.connection import Connection, connected
 from dataflow_assets.clickhouse.table import BATCH, HASH, VERSION, Table, table_for
 from dataflow_assets.errors import ConfigError, RunError
-from dataflow_assets.export import exported_rows
+from dataflow_assets.finished_step import finished_step
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.step_rows import StepRows
 
@@ -64,7 +64,7 @@ def export_to_clickhouse(
     does, where the server fails, or where the table does not hold what was sent.
     """
     address = Address.of(url)
-    rows = exported_rows(work, step, allow_partial)
+    rows = finished_step(work, step, allow_partial).kept
     columns = rows.columns
     if unknown := [name for name in vectors if columns.get(name) != "json"]:
         raise ConfigError(f"--vector {unknown[0]!r} is no JSON column of the step, which has {list(columns)}")

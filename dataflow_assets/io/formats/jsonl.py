@@ -157,13 +157,14 @@ def _parse_each(lines: Lines, numbers: Positions, schema: Mapping[str, ColumnTyp
     for number in numbers.tolist():
         line = bytes(view[lines.starts[number] : lines.ends[number]])
         try:
-            rows[number + 1] = _parsed(line)
+            rows[number + 1] = parsed_line(line)
         except (ValueError, RecursionError) as error:
             raise CorruptFile(f"line {number + 1} is no JSON: {error}: {line[:100]!r}") from error
     return table_of_rows(rows, schema)
 
 
-def _parsed(line: bytes) -> object:
+def parsed_line(line: bytes) -> object:
+    """The value of one line, integers of any size exact. Raises ValueError, RecursionError."""
     if _MAYBE_BEYOND_64_BITS.search(line):
         return json.loads(line)
     try:

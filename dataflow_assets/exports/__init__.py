@@ -1,0 +1,1 @@
+"""Folders that other tools train from: Hugging Face, WebDataset, LLaMA-Factory."""
