@@ -14,7 +14,6 @@ from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.planning import RANGE_END, RANGE_START, plan_of
-from dataflow_assets.sources.discovery import discover
 from dataflow_assets.task_state import pause_requested
 
 _LOOK_EVERY_S = 30
@@ -86,10 +85,8 @@ def _last_commits(work: PipelineWork) -> list[int]:
 
 
 def _source_key(work: PipelineWork) -> str:
-    """The same for the same files with the same times, so that a source that cannot be read is tried once."""
-    files, _ = discover(work.pipeline.source, work.pipeline.base_dir)
-    paths = [path for file in files for path in (file.members or (file.path,))]
-    return f"source-{hash_of([[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths])}"
+    """The same for a source that looks the same, so that one that cannot be read is tried once."""
+    return f"source-{hash_of([[piece.name, piece.look()] for piece in work.source_pieces().pieces])}"
 
 
 def asset_names(pipeline: Pipeline) -> list[str]:

@@ -3,17 +3,18 @@
 import codecs
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from dataflow_assets.sources.reading_spec import ReadingSpec
 
 FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt", "pdf", "html", "docx", "md"]
+DOCUMENTS_VERSION = "2"
 _TABLE_FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "txt")
 _DOCUMENT_FORMATS = ("pdf", "html", "docx", "md", "txt")
 
 
-class SourceSpec(BaseModel):
-    """The `source` of a pipeline that reads files; unknown names are refused, values never coerced."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class SourceSpec(ReadingSpec):
+    """The `source` of a pipeline that reads files."""
 
     path: str | list[str] | None = Field(
         default=None,
@@ -36,11 +37,6 @@ class SourceSpec(BaseModel):
         description="The text encoding of the files, as Python names it. Without it, `files` finds out "
         "whether a text is UTF-8 or GB18030; a byte order mark and the charset of an HTML page count first.",
     )
-    on_bad_line: Literal["reject", "fail"] = Field(
-        default="reject",
-        description="What happens to a record that cannot be read: `reject` sets it aside with its reason, "
-        "`fail` ends the run before any work.",
-    )
     rows: Literal["line", "file", "page"] = Field(
         default="line",
         description="What is one row. `path`: a line, or a whole file (txt only). `files`: a whole file "
@@ -50,12 +46,6 @@ class SourceSpec(BaseModel):
         default="main",
         description="What of an HTML page of `files` is read: its main text, without menus and footers "
         "(trafilatura), or all of its text.",
-    )
-    columns: list[str] | None = Field(
-        default=None, description="Only these columns are read, by their names in the file. Default: all."
-    )
-    rename: dict[str, str] = Field(
-        default_factory=dict, description="New names of columns: name in the file -> name in the pipeline."
     )
     max_line_bytes: int = Field(
         default=64 * 2**20,
@@ -71,6 +61,11 @@ class SourceSpec(BaseModel):
         gt=0,
         description="An archive that grows by more than this factor is refused, once 256 MiB came out of it.",
     )
+
+    def settings(self) -> dict[str, object]:
+        """All fields but where the files are: a file that moved is the same."""
+        fields = self.model_dump(mode="json", exclude={"path", "files"})
+        return {**fields, "documents": DOCUMENTS_VERSION if self.files is not None else False}
 
     @property
     def paths(self) -> list[str]:
@@ -107,24 +102,6 @@ class SourceSpec(BaseModel):
             ) from error
         return encoding
 
-    @field_validator("columns")
-    @classmethod
-    def _columns_are_distinct(cls, columns: list[str] | None) -> list[str] | None:
-        if columns is not None and not columns:
-            raise ValueError("columns is empty; leave it out to read all columns")
-        if twice := _repeated(columns or []):
-            raise ValueError(f"columns names {twice} more than once")
-        return columns
-
-    @field_validator("rename")
-    @classmethod
-    def _new_names_are_distinct(cls, rename: dict[str, str]) -> dict[str, str]:
-        if twice := _repeated(list(rename.values())):
-            raise ValueError(f"rename gives the name {twice} to more than one column")
-        if "" in rename.values():
-            raise ValueError("rename gives an empty name to a column")
-        return rename
-
     @model_validator(mode="after")
     def _reads_tables_or_documents(self) -> "SourceSpec":
         if (self.path is None) == (self.files is None):
@@ -147,10 +124,4 @@ class SourceSpec(BaseModel):
             )
         if self.format == "parquet" and codecs.lookup(self.encoding).name != "utf-8":
             raise ValueError(f"encoding {self.encoding!r} has no meaning for parquet; leave it out")
-        if self.columns is not None and (unread := sorted(set(self.rename) - set(self.columns))):
-            raise ValueError(f"rename names {', '.join(unread)}, which columns does not read")
         return self
-
-
-def _repeated(names: list[str]) -> str:
-    return ", ".join(sorted({repr(name) for name in names if names.count(name) > 1}))
