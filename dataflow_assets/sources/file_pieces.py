@@ -11,6 +11,7 @@ from dataflow_assets.sources.documents.reader import document_schema
 from dataflow_assets.sources.local_piece import LocalPiece
 from dataflow_assets.sources.piece import NOTHING_KNOWN, Found, Known
 from dataflow_assets.sources.readers import read_file
+from dataflow_assets.sources.remote.pieces import remote_pieces
 from dataflow_assets.sources.spec import SourceSpec
 
 
@@ -45,6 +46,8 @@ class FilePiece(LocalPiece):
 
 
 def file_pieces(spec: SourceSpec, base_dir: Path, known: Known = NOTHING_KNOWN) -> Found:
-    """The files that the source means, in their order. Raises SourceError."""
+    """The files that the source means, in their order. Raises SourceError, ConfigError."""
+    if spec.is_remote:
+        return remote_pieces(spec)
     files, skipped = discover(spec, base_dir)
     return Found([FilePiece(file, spec) for file in files], skipped)

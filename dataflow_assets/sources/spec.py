@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from dataflow_assets.sources.reading_spec import ReadingSpec
+from dataflow_assets.sources.remote.urls import is_url
 
 FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt", "pdf", "html", "docx", "md"]
 DOCUMENTS_VERSION = "2"
@@ -19,7 +20,7 @@ class SourceSpec(ReadingSpec):
     path: str | list[str] | None = Field(
         default=None,
         description="A file, a folder (read recursively), a glob, or a list of these; relative ones count "
-        "from the folder of the project.",
+        "from the folder of the project. Or URLs: `s3://…`, `gs://…`, `az://…`, `https://…`.",
     )
     files: str | list[str] | None = Field(
         default=None,
@@ -62,10 +63,21 @@ class SourceSpec(ReadingSpec):
         description="An archive that grows by more than this factor is refused, once 256 MiB came out of it.",
     )
 
+    storage_options: dict[str, object] = Field(
+        default={},
+        description="What the file system of a URL is opened with, in the words of fsspec: `anon`, "
+        "`endpoint_url`, … Logins belong into the environment.",
+    )
+
     def settings(self) -> dict[str, object]:
-        """All fields but where the files are: a file that moved is the same."""
-        fields = self.model_dump(mode="json", exclude={"path", "files"})
+        """All fields but where the files are, and how to get there: a file that moved is the same."""
+        fields = self.model_dump(mode="json", exclude={"path", "files", "storage_options"})
         return {**fields, "documents": DOCUMENTS_VERSION if self.files is not None else False}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the files are elsewhere, by URL."""
+        return any(map(is_url, self.paths))
 
     @property
     def paths(self) -> list[str]:
@@ -122,6 +134,12 @@ class SourceSpec(ReadingSpec):
             raise ValueError(
                 f"rows: file reads text files, and format is {self.format}; expected format: txt"
             )
+        if self.is_remote and not all(map(is_url, self.paths)):
+            raise ValueError("path names URLs and local files; expected one kind of them")
+        if self.is_remote and self.files is None and self.rows == "file":
+            raise ValueError("rows: file is for local files; give URLs of documents as `files`")
+        if self.storage_options and not self.is_remote:
+            raise ValueError("storage_options is for URLs, and path names local files; leave it out")
         if self.format == "parquet" and codecs.lookup(self.encoding).name != "utf-8":
             raise ValueError(f"encoding {self.encoding!r} has no meaning for parquet; leave it out")
         return self
