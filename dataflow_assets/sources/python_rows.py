@@ -1,5 +1,6 @@
 """Rows that come as Python dicts to chunks: exact values, and what has no column type by name."""
 
+import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -49,8 +50,9 @@ def _unfit(row: object) -> str | None:
         if not isinstance(name, str):
             return f"not a column name: {type(name).__name__}; expected text"
         if (odd := _odd_part(value)) is not None:
+            told = odd if isinstance(odd, float) else type(odd).__name__
             return (
-                f"no JSON value: column {name!r} holds {type(odd).__name__}; "
+                f"no JSON value: column {name!r} holds {told}; "
                 "expected text, numbers, booleans, None, lists and dicts"
             )
     return None
@@ -67,7 +69,10 @@ def _odd_part(value: object) -> object | None:
             waiting += part.values()
         elif type(part) is list:
             waiting += part
-        elif type(part) not in _PLAIN and not isinstance(part, str):
+        elif isinstance(part, float):
+            if not math.isfinite(part):
+                return part
+        elif not isinstance(part, _PLAIN):
             return part
     return None
 

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -66,11 +65,20 @@ class GeneratorPiece(Piece):
 
     def chunks(self, chunk_bytes: int) -> Iterator[Chunk]:
         """The rows in the order of the function, which is called anew."""
-        rows = self._rows()
-        first = 1
-        while held := list(islice(rows, _CHUNK_ROWS)):
+        first, held = 1, []
+        broken: BrokenInput | None = None
+        try:
+            for row in self._rows():
+                held.append(row)
+                if len(held) == _CHUNK_ROWS:
+                    yield chunk_of_rows(held, first, self.name, self._spec)
+                    first, held = first + len(held), []
+        except BrokenInput as error:
+            broken = error
+        if held:
             yield chunk_of_rows(held, first, self.name, self._spec)
-            first += len(held)
+        if broken is not None:
+            raise broken
 
     def _rows(self) -> Iterator[object]:
         try:

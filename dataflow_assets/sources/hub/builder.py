@@ -7,7 +7,7 @@ group is not held in memory. Whatever else `datasets` can read is streamed by it
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dataflow_assets.errors import SourceError
 from dataflow_assets.optional_packages import require
+from dataflow_assets.pipeline.problems import shortened
 from dataflow_assets.sources.arrow_rows import checked_names, chunk_of_arrow
 from dataflow_assets.sources.chunk import BrokenInput, Chunk
 from dataflow_assets.sources.discovery import SourceFile, display_name, kind_of
@@ -97,7 +98,11 @@ def plain_format(builder: "DatasetBuilder", files: list[str]) -> bool:
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    return {name: value for name, value in asdict(config).items() if name not in _SAYS_NOTHING_OF_READING}
+    return {
+        each.name: getattr(config, each.name)
+        for each in fields(config)
+        if each.name not in _SAYS_NOTHING_OF_READING
+    }
 
 
 def _features(builder: "DatasetBuilder") -> dict[str, Any]:
@@ -207,8 +212,8 @@ def _tables(part: "IterableDataset", piece: str) -> Iterator[pa.Table]:
     try:
         yield from part.with_format("arrow").iter(batch_size=_BATCH_ROWS)
     except Exception as error:  # whatever the reader of some format raises on odd files
-        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise BrokenInput(f"source {piece}: {first_line}; expected files that `datasets` can read") from error
+        told = shortened(" ".join(str(error).split()) or type(error).__name__)
+        raise BrokenInput(f"source {piece}: {told}; expected files that `datasets` can read") from error
 
 
 @contextmanager
