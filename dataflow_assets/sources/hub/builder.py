@@ -28,6 +28,7 @@ from dataflow_assets.sources.local_piece import LocalPiece
 from dataflow_assets.sources.naming import unique_slugs
 from dataflow_assets.sources.parquet import read_parquet
 from dataflow_assets.sources.piece import Found
+from dataflow_assets.sources.readers import read_file
 from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def folder_pieces(spec: HubSource, folder: Path) -> Found:
     split, files = chosen_files(builder, spec)
     paths = [Path(file) for file in files]
     names = [f"{_label(folder)}/{display_name(os.path.relpath(path, folder.resolve()))}" for path in paths]
-    features = _features(builder)
+    features = features_of(builder)
     if plain_format(builder, files):
         return Found(_file_pieces(paths, names, features, spec), [])
     dataset = streamed(builder, split, spec)
@@ -105,7 +106,8 @@ def _settings(config: Any) -> dict[str, Any]:
     }
 
 
-def _features(builder: "DatasetBuilder") -> dict[str, Any]:
+def features_of(builder: "DatasetBuilder") -> dict[str, Any]:
+    """The features that the data set declares, as JSON has them; {} for none."""
     return _as_json(builder.info.features)
 
 
@@ -145,13 +147,21 @@ class DataFilePiece(FilePiece):
 
     def chunks(self, chunk_bytes: int) -> Iterator[Chunk]:
         """The rows in order."""
-        if self.file.format != "parquet":
-            return super().chunks(chunk_bytes)
-        return read_parquet(self.file, self._hub_spec, chunk_bytes, self._named)
+        return data_file_chunks(self.file, chunk_bytes, self._features, self._hub_spec)
 
-    def _named(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        features = self._features or features_in(schema)
-        return with_class_names(batch, features) if self._hub_spec.class_labels == "name" else batch
+
+def data_file_chunks(
+    file: SourceFile, chunk_bytes: int, features: dict[str, Any], spec: HubSource
+) -> Iterator[Chunk]:
+    """The rows of a local data file in order; its features are those of the data set, else its own."""
+    if file.format != "parquet":
+        return read_file(file, file_spec(spec), chunk_bytes)
+
+    def changed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        return with_class_names(batch, features or features_in(schema)) if by_name else batch
+
+    by_name = spec.class_labels == "name"
+    return read_parquet(file, spec, chunk_bytes, changed)
 
 
 def features_in(schema: pa.Schema) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from dataflow_assets.sources.hub.builder import folder_pieces
+from dataflow_assets.sources.hub.online import online_pieces
 from dataflow_assets.sources.hub.saved import is_saved, saved_pieces
 from dataflow_assets.sources.hub.spec import HubSource
 from dataflow_assets.sources.piece import Found, Known
@@ -16,4 +17,4 @@ def hub_pieces(spec: HubSource, base_dir: Path, known: Known) -> Found:
     folder = base_dir / Path(spec.dataset.name).expanduser()
     if folder.is_dir() and is_saved(folder):
         return saved_pieces(spec, folder)
-    return folder_pieces(spec, folder)
+    return folder_pieces(spec, folder) if folder.is_dir() else online_pieces(spec, known)

@@ -47,9 +47,8 @@ def local_copy(store: Store, file: RemoteFile) -> Iterator[Path]:
     """
     folder = cache_folder()
     make_folder(folder)
-    key = xxhash.xxh3_128_hexdigest(
-        orjson.dumps([file.name, file.url.rpartition("@")[2], dict(file.facts)], option=orjson.OPT_SORT_KEYS)
-    )
+    version = [file.name, file.url.partition("?")[2], dict(file.facts)]
+    key = xxhash.xxh3_128_hexdigest(orjson.dumps(version, option=orjson.OPT_SORT_KEYS))
     place = folder / key / (_UNSAFE.sub("_", file_name(file.name))[-100:] or "file")
     try:
         with _locked(folder / f"{key}.lock") as lock:

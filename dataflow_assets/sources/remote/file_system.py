@@ -33,7 +33,7 @@ class FileSystemStore:
         try:
             import fsspec
 
-            self._system = fsspec.filesystem(
+            self.system = fsspec.filesystem(
                 scheme, use_listings_cache=False, skip_instance_cache=True, **options
             )
         except (ImportError, ValueError) as error:
@@ -45,28 +45,28 @@ class FileSystemStore:
 
     def found(self, url: str) -> list[RemoteFile]:
         """The file, those below the folder, or those of the glob; sorted by name."""
-        path = self._system._strip_protocol(url)
-        with self._told(shown_url(url)):
+        path = self.system._strip_protocol(url)
+        with self.told_in_our_words(shown_url(url)):
             if (own := self._info(path)) is not None and own["type"] == "file":
                 return [self._file(own)]
             if own is None and glob.has_magic(path):
-                found = self._system.glob(path, detail=True)
+                found = self.system.glob(path, detail=True)
             else:
-                found = self._system.find(path, detail=True)
+                found = self.system.find(path, detail=True)
         files = (info for info in found.values() if info["type"] == "file")
         return [self._file(info) for info in sorted(files, key=lambda info: info["name"])]
 
     def looked_at(self, file: RemoteFile) -> RemoteFile:
         """The file as it is now."""
-        self._system.invalidate_cache()
-        with self._told(file.name):
-            return self._file(self._system.info(file.url))
+        self.system.invalidate_cache()
+        with self.told_in_our_words(file.name):
+            return self._file(self.system.info(file.url))
 
     def blocks(self, file: RemoteFile, start: int) -> Iterator[bytes]:
         """The bytes from `start` on."""
         with (
-            self._told(file.name),
-            self._system.open(file.url, "rb", block_size=_BLOCK_BYTES, cache_type="readahead") as stream,
+            self.told_in_our_words(file.name),
+            self.system.open(file.url, "rb", block_size=_BLOCK_BYTES, cache_type="readahead") as stream,
         ):
             stream.seek(start)
             while block := stream.read(_BLOCK_BYTES):
@@ -74,7 +74,7 @@ class FileSystemStore:
 
     def _info(self, path: str) -> dict[str, Any] | None:
         try:
-            return self._system.info(path)
+            return self.system.info(path)
         except FileNotFoundError:
             return None
 
@@ -87,7 +87,7 @@ class FileSystemStore:
         return RemoteFile(info["name"], name, facts, lower.get("size"), certain=bool(known))
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
+    def told_in_our_words(self, name: str) -> Iterator[None]:
         """Tells in our words what went wrong: what is not there or forbidden is final, all else may pass."""
         try:
             yield

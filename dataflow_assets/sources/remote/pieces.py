@@ -1,8 +1,9 @@
 """The pieces of a source whose files are given by URL."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from dataflow_assets.batch import ColumnType
@@ -31,16 +32,30 @@ from dataflow_assets.sources.remote.urls import file_name, scheme_of, shown_url
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.sources.states import State, VersionState
 
+Reader = Callable[[SourceFile, int], Iterator[Chunk]]
+"""Reads a local copy, about so many bytes a chunk."""
 _LOOK_BYTES = 8 * 2**20
 _NO_SIGN = "the server tells neither ETag nor date of {}: it is read again each time, and not watched"
+
+
+def _read_as(spec: SourceSpec, file: SourceFile, chunk_bytes: int) -> Iterator[Chunk]:
+    return read_file(file, spec, chunk_bytes)
 
 
 class RemotePiece(Piece):
     """A file that is elsewhere, or documents that are read together; read from a local copy."""
 
-    def __init__(self, file: SourceFile, parts: Sequence[RemoteFile], store: Store, spec: SourceSpec) -> None:
+    def __init__(
+        self,
+        file: SourceFile,
+        parts: Sequence[RemoteFile],
+        store: Store,
+        spec: SourceSpec,
+        read: Reader | None = None,
+    ) -> None:
         self.name, self.slug = file.name, file.slug
         self.file, self._parts, self._store, self._spec = file, parts, store, spec
+        self._reader = read or partial(_read_as, spec)
 
     def states(self) -> dict[str, State]:
         """What the store tells of each file: version, date, size."""
@@ -62,7 +77,7 @@ class RemotePiece(Piece):
         with ExitStack() as stack:
             paths = [stack.enter_context(local_copy(self._store, part)) for part in self._parts]
             members = tuple(paths) if self.file.members else ()
-            yield from read_file(self.file._replace(path=paths[0], members=members), self._spec, chunk_bytes)
+            yield from self._reader(self.file._replace(path=paths[0], members=members), chunk_bytes)
 
     def for_a_look(self) -> Piece:
         """The beginning of a large file of lines; else the piece, whose copy the run needs anyway."""
@@ -135,14 +150,17 @@ def remote_pieces(spec: SourceSpec) -> Found:
     return Found(pieces, skipped, {}, _NO_SIGN.format(unknown) if unknown else "")
 
 
-def pieces_of(found: Mapping[str, tuple[RemoteFile, Store]], spec: SourceSpec) -> list[RemotePiece]:
+def pieces_of(
+    found: Mapping[str, tuple[RemoteFile, Store]], spec: SourceSpec, read: Reader | None = None
+) -> list[RemotePiece]:
     """The pieces of files that are known by these names."""
     if spec.files is None:
         named = [
             source_file(spec, Named(Path(file_name(file.name)), name)) for name, (file, _) in found.items()
         ]
         return [
-            RemotePiece(file, [found[file.name][0]], found[file.name][1], spec) for file in with_slugs(named)
+            RemotePiece(file, [found[file.name][0]], found[file.name][1], spec, read)
+            for file in with_slugs(named)
         ]
     documents = [SourceFile(Path(file_name(name)), name, "", "documents") for name in found]
     return [

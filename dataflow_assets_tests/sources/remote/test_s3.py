@@ -106,7 +106,7 @@ def test_a_store_that_is_away_for_a_moment_is_asked_again(tmp_path, bucket, monk
 
     def sometimes(self, file, start):
         if faults:
-            with self._told(file.name):
+            with self.told_in_our_words(file.name):
                 raise faults.pop()
         return blocks(self, file, start)
 
