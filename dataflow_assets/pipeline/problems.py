@@ -1,6 +1,7 @@
 """How a mistake in a pipeline is told: what was found, where, and what is known instead."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeGuard, get_args
 
@@ -10,6 +11,7 @@ Path = tuple[str | int, ...]
 KIND = "kind:"
 """What the tag of each member of a union of models begins with; it is no part of the data."""
 _MAX_FOUND_CHARS = 200
+_LOGIN = re.compile(r"(?<=://)[^/\s'\"]*@")
 _MAX_MESSAGE_CHARS = 600
 _MAX_NAMES = 20
 _TYPE_HINTS = {
@@ -43,8 +45,8 @@ def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
 
 
 def shown(value: object) -> str:
-    """A short, printable form of a value that was found."""
-    return printable(shortened(repr(value), _MAX_FOUND_CHARS))
+    """A short, printable form of a value that was found; the logins of URLs are left out."""
+    return printable(shortened(_LOGIN.sub("", repr(value)), _MAX_FOUND_CHARS))
 
 
 def listed(names: Iterable[str]) -> str:

@@ -39,15 +39,20 @@ def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
     manifest = read_manifest(pipeline, layout)
     if manifest is None or manifest.settings != settings_hash(pipeline):
         return False
-    pieces = find_pieces(pipeline.source, pipeline.base_dir, known_before(pipeline, layout)).pieces
-    if [piece.name for piece in pieces] != [file.name for file in manifest.files]:
-        return False
-    read = {file.name: file for file in manifest.files}
-    if not all(is_as_read(piece, read[piece.name]) for piece in pieces):
+    fixed = pipeline.source.never_changes(pipeline.base_dir, manifest.pins)
+    if not fixed and not _pieces_are_as_read(pipeline, layout, manifest):
         return False
     folder = layout.step(0)
     records = (folder.record(key) for key in manifest.batches)
     return all(record is not None and as_wanted(folder, record) is record for record in records)
+
+
+def _pieces_are_as_read(pipeline: Pipeline, layout: PipelineLayout, manifest: Manifest) -> bool:
+    pieces = find_pieces(pipeline.source, pipeline.base_dir, known_before(pipeline, layout)).pieces
+    if [piece.name for piece in pieces] != [file.name for file in manifest.files]:
+        return False
+    read = {file.name: file for file in manifest.files}
+    return all(is_as_read(piece, read[piece.name]) for piece in pieces)
 
 
 def is_as_read(piece: Piece, read: ReadFile) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.generated.pieces import empty_pieces, generator_pieces
 from dataflow_assets.sources.generated.spec import EmptySource, GeneratorSource
+from dataflow_assets.sources.hub.modelscope import modelscope_pieces
 from dataflow_assets.sources.hub.pieces import hub_pieces
-from dataflow_assets.sources.hub.spec import HubSource
+from dataflow_assets.sources.hub.spec import HubSource, ModelScopeSource
 from dataflow_assets.sources.piece import Found, Known
 from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
@@ -17,6 +18,7 @@ _Finder = Callable[[Any, Path, Known], Found]
 _FINDERS: dict[type[ReadingSpec], _Finder] = {
     SourceSpec: file_pieces,
     HubSource: hub_pieces,
+    ModelScopeSource: modelscope_pieces,
     EmptySource: empty_pieces,
     GeneratorSource: generator_pieces,
 }

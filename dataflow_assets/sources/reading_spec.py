@@ -1,5 +1,7 @@
 """What every kind of source can be told: columns, their names, what bad records do."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -28,6 +30,19 @@ class ReadingSpec(BaseModel):
         Where it differs, the whole source is read again.
         """
         return {"kind": type(self).__name__, **self.model_dump(mode="json")}
+
+    def shown(self) -> dict[str, object]:
+        """The fields that were set, as they may be told: without logins."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a look at it asks a network, runs code or loads much: nothing that a page does unasked."""
+        return True
+
+    def never_changes(self, base_dir: Path, pins: Mapping[str, str]) -> bool:
+        """Whether what was read with these pins cannot have changed, so that nobody needs to be asked."""
+        return False
 
     @field_validator("columns")
     @classmethod

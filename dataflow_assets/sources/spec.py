@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from dataflow_assets.sources.reading_spec import ReadingSpec
-from dataflow_assets.sources.remote.urls import is_url
+from dataflow_assets.sources.remote.urls import is_url, shown_url
 
 FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt", "pdf", "html", "docx", "md"]
 DOCUMENTS_VERSION = "2"
@@ -78,6 +78,19 @@ class SourceSpec(ReadingSpec):
     def is_remote(self) -> bool:
         """Whether the files are elsewhere, by URL."""
         return any(map(is_url, self.paths))
+
+    def shown(self) -> dict[str, object]:
+        """The fields that were set; URLs without login and signature, and no options."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"storage_options"})
+        if self.is_remote:
+            urls = [shown_url(url) for url in self.paths]
+            fields["path" if self.files is None else "files"] = urls if len(urls) > 1 else urls[0]
+        return fields
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a network is asked."""
+        return self.is_remote
 
     @property
     def paths(self) -> list[str]:

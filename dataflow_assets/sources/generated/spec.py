@@ -38,3 +38,8 @@ class EmptySource(ReadingSpec):
     """Rows with nothing but `row_id` and `index`, for a pipeline whose first step generates."""
 
     empty: int = Field(ge=1, description="How many rows; `index` counts them from 0.")
+
+    @property
+    def is_far(self) -> bool:
+        """Nothing is asked."""
+        return False

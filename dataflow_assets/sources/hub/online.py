@@ -1,6 +1,5 @@
 """A data set of the Hub, at one commit: its data files by HTTP, or whatever `datasets` streams of it."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,15 +30,13 @@ from dataflow_assets.sources.states import State, VersionState
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-
 
 def online_pieces(spec: HubSource, known: Known) -> Found:
     """The data files of the data set at its commit. Raises SourceError, ConfigError."""
     require({"datasets": "hub"}, "source `hf`")
     name = spec.dataset.name
     commit = _commit(spec, known)
-    pins = {f"hf:{name}": commit}
+    pins = {spec.pin: commit}
     builder = dataset_builder(spec, name, commit)
     split, urls = chosen_files(builder, spec)
     if not plain_format(builder, urls):
@@ -71,9 +68,9 @@ class HubStore(FileSystemStore):
 def _commit(spec: HubSource, known: Known) -> str:
     """The commit that is read: the given one, that of a branch or tag, or the one of the first time."""
     name, revision = spec.dataset.name, spec.revision
-    if revision is not None and _COMMIT.fullmatch(revision):
-        return revision
-    pinned = known.pins.get(f"hf:{name}")
+    if spec.commit is not None:
+        return spec.commit
+    pinned = known.pins.get(spec.pin)
     if revision is None and pinned is not None:
         return pinned
     from huggingface_hub import HfApi

@@ -14,7 +14,7 @@ def hub_pieces(spec: HubSource, base_dir: Path, known: Known) -> Found:
 
     Raises SourceError, and ConfigError where the package `datasets` is needed and missing.
     """
-    folder = base_dir / Path(spec.dataset.name).expanduser()
+    folder = spec.folder(base_dir)
     if folder.is_dir() and is_saved(folder):
         return saved_pieces(spec, folder)
     return folder_pieces(spec, folder) if folder.is_dir() else online_pieces(spec, known)

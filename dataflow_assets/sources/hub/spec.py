@@ -1,11 +1,16 @@
 """What a pipeline says of a data set of Hugging Face or of ModelScope."""
 
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from dataflow_assets.sources.hub.name import DatasetName, dataset_name
 from dataflow_assets.sources.reading_spec import ReadingSpec
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class HubSource(ReadingSpec):
@@ -29,6 +34,26 @@ class HubSource(ReadingSpec):
     def dataset(self) -> DatasetName:
         """The parts of `hf`."""
         return dataset_name(self.hf)
+
+    def folder(self, base_dir: Path) -> Path:
+        """Where the data set is, should it be local."""
+        return base_dir / Path(self.dataset.name).expanduser()
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the Hub that `revision` names, where it names one and no branch or tag."""
+        return self.revision if self.revision and _COMMIT.fullmatch(self.revision) else None
+
+    def never_changes(self, base_dir: Path, pins: Mapping[str, str]) -> bool:
+        """A commit of the Hub is what it was; a branch or tag may move, and a folder may change."""
+        pinned = pins.get(self.pin)
+        fixed = pinned is not None and (self.commit == pinned or self.revision is None)
+        return fixed and not self.folder(base_dir).is_dir()
+
+    @property
+    def pin(self) -> str:
+        """Under which name its commit is kept."""
+        return f"hf:{self.dataset.name}"
 
     @model_validator(mode="after")
     def _has_a_name(self) -> "HubSource":
