@@ -7,6 +7,8 @@ import pytest
 
 from dataflow_assets.errors import SourceError
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets_tests.sources.hub.hub_server import Hub, hub_server
 from dataflow_assets_tests.sources.hub.made_datasets import dataset, parquet_folder
 from dataflow_assets_tests.walk import UNCHANGED, walk
@@ -14,30 +16,38 @@ from dataflow_assets_tests.walk import UNCHANGED, walk
 ONE, TWO = "1" * 40, "2" * 40
 
 
+def _point_at(hub: Hub, tmp_path: Path, monkeypatch) -> None:
+    """Makes the libraries ask this server, with empty caches."""
+    monkeypatch.setenv("DATAFLOW_SOURCE_CACHE", str(tmp_path / "cache"))
+    template = f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    for place, value in {
+        "huggingface_hub.constants.ENDPOINT": hub.url,
+        "huggingface_hub.constants.HF_HUB_OFFLINE": False,
+        "huggingface_hub.constants.HF_HUB_CACHE": str(tmp_path / "hf"),
+        "huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE": template,
+        "datasets.config.HF_ENDPOINT": hub.url,
+        "datasets.config.HF_HUB_OFFLINE": False,
+        "datasets.config.HF_DATASETS_CACHE": tmp_path / "hf",
+    }.items():
+        monkeypatch.setattr(place, value)
+
+
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """The data set `people/talk` with one commit; all caches are empty."""
-    monkeypatch.setenv("DATAFLOW_SOURCE_CACHE", str(tmp_path / "cache"))
+    """The data set `people/talk` with one commit."""
     with hub_server("people/talk") as hub:
-        template = f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        for place, value in {
-            "huggingface_hub.constants.ENDPOINT": hub.url,
-            "huggingface_hub.constants.HF_HUB_OFFLINE": False,
-            "huggingface_hub.constants.HF_HUB_CACHE": str(tmp_path / "hf"),
-            "huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE": template,
-            "datasets.config.HF_ENDPOINT": hub.url,
-            "datasets.config.HF_HUB_OFFLINE": False,
-            "datasets.config.HF_DATASETS_CACHE": tmp_path / "hf",
-        }.items():
-            monkeypatch.setattr(place, value)
+        _point_at(hub, tmp_path, monkeypatch)
         hub.commits[ONE], hub.main = parquet_folder(tmp_path / "one"), ONE
         yield hub
 
 
-def read(tmp_path: Path, source: object):
+def pipeline(tmp_path: Path, source: object) -> Pipeline:
+    return Pipeline(name="p", source=source, batch_rows=20, root=str(tmp_path / "data"), steps=[UNCHANGED])
+
+
+def read(tmp_path: Path, source: object) -> Manifest:
     """The manifest of a pipeline with that source."""
-    made = Pipeline(name="p", source=source, batch_rows=20, root=str(tmp_path / "data"), steps=[UNCHANGED])
-    return walk(made).known_manifest()
+    return walk(pipeline(tmp_path, source)).known_manifest()
 
 
 def second_commit(tmp_path: Path, hub: Hub) -> None:
@@ -74,3 +84,15 @@ def test_what_is_not_on_the_hub_is_told(tmp_path, hub):
         read(tmp_path, "hf:people/tlak")
     with pytest.raises(SourceError, match="source hf:people/talk"):
         read(tmp_path, {"hf": "people/talk", "revision": "nosuch"})
+
+
+def test_once_a_commit_is_read_no_network_is_needed(tmp_path, monkeypatch):
+    with hub_server("people/talk") as hub:
+        hub.commits[ONE], hub.main = parquet_folder(tmp_path / "one"), ONE
+        _point_at(hub, tmp_path, monkeypatch)
+        made = pipeline(tmp_path, "hf:people/talk")
+        walk(made)
+    assert PipelineWork(made).source_is_current()
+    moved = pipeline(tmp_path, {"hf": "people/talk", "revision": TWO})
+    with pytest.raises(SourceError, match="hf:people/talk"):
+        walk(moved)
