@@ -1,5 +1,6 @@
 """A data set of ModelScope, as the package `modelscope` streams it."""
 
+import importlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -40,12 +41,12 @@ class ModelScopePiece(Piece):
             first += len(held)
 
     def _rows(self) -> Iterable[object]:
-        from modelscope.msdatasets import MsDataset  # pyright: ignore[reportMissingImports]
-
+        # no extra brings it, for it pins much: its name is none of the declared packages
+        loader = importlib.import_module("modelscope.msdatasets").MsDataset
         name, subset, split = self._spec.dataset
         revision = {} if self._spec.revision is None else {"version": self._spec.revision}
         try:
-            found = MsDataset.load(name, subset_name=subset, split=split, use_streaming=True, **revision)
+            found = loader.load(name, subset_name=subset, split=split, use_streaming=True, **revision)
         except Exception as error:  # whatever its HTTP library and its own checks raise
             raise SourceError(
                 f"source {self.name}: {_told(error)}; expected a data set of ModelScope"

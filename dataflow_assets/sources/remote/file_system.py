@@ -11,14 +11,14 @@ from dataflow_assets.sources.remote.urls import scheme_of, shown_url
 
 _BLOCK_BYTES = 4 * 2**20
 _PACKAGES = {
-    "s3": ("s3fs", "s3"),
-    "s3a": ("s3fs", "s3"),
-    "gs": ("gcsfs", "gs"),
-    "gcs": ("gcsfs", "gs"),
-    "az": ("adlfs", "az"),
-    "abfs": ("adlfs", "az"),
-    "abfss": ("adlfs", "az"),
-    "hf": ("huggingface_hub", "hub"),
+    "s3": "'dataflow_assets[s3]'",
+    "s3a": "'dataflow_assets[s3]'",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "hf": "'dataflow_assets[hub]'",
 }
 _VERSIONS = ("etag", "versionid", "version_id", "generation", "blob_id", "content_md5", "md5hash")
 _DATES = ("lastmodified", "last_modified", "updated", "mtime", "created")
@@ -29,7 +29,7 @@ class FileSystemStore:
 
     def __init__(self, url: str, options: Mapping[str, object]) -> None:
         scheme = scheme_of(url)
-        package, extra = _PACKAGES.get(scheme, ("fsspec", "s3"))
+        package = _PACKAGES.get(scheme, "fsspec")
         try:
             import fsspec
 
@@ -38,8 +38,8 @@ class FileSystemStore:
             )
         except (ImportError, ValueError) as error:
             raise ConfigError(
-                f"source {shown_url(url)}: {_first_line(error)}; run `pip install {package}` (or "
-                f"'dataflow_assets[{extra}]'), or give another URL"
+                f"source {shown_url(url)}: {_first_line(error)}; run `pip install {package}`, "
+                "or give another URL"
             ) from error
         self._scheme = scheme
 

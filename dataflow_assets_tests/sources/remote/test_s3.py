@@ -125,9 +125,9 @@ def test_options_are_no_part_of_what_was_read(tmp_path, bucket, s3_url, monkeypa
 
 
 def test_a_file_system_that_is_not_installed_is_asked_for(tmp_path, monkeypatch):
-    for url, package, extra in (("gs://b/x.jsonl", "gcsfs", "gs"), ("az://b/x.jsonl", "adlfs", "az")):
+    for url, package in (("gs://b/x.jsonl", "gcsfs"), ("az://b/x.jsonl", "adlfs")):
         if importlib.util.find_spec(package) is None:
-            with pytest.raises(ConfigError, match=rf"pip install {package}.*\[{extra}\]"):
+            with pytest.raises(ConfigError, match=f"pip install {package}"):
                 numbers(tmp_path, url)
     with pytest.raises(ConfigError, match=r"nosuch://b/x\.jsonl: Protocol not known"):
         numbers(tmp_path, "nosuch://b/x.jsonl")
