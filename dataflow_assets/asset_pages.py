@@ -107,6 +107,8 @@ class AssetPages:
             return {}
         with contextlib.suppress(DataflowError, OSError):
             manifest = self._work.manifest()
+            if manifest is None and self._work.pipeline.source.is_far:
+                return {}  # a code location loads without a network
             schema = manifest.schema if manifest else self._work.peeked_schema()
             return all_asset_columns(self._work, schema)
         return {}

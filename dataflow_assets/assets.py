@@ -27,7 +27,7 @@ from dataflow_assets.pipeline.replicas import replica_request
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.resources.ray import RAY_KEY, settings_of
 from dataflow_assets.resources.servings import SERVINGS_KEY
-from dataflow_assets.sources.ingest import settings_hash
+from dataflow_assets.sources.current import settings_hash
 from dataflow_assets.sources.manifest import Manifest
 
 IO_MANAGER_KEY = "step_files"

@@ -6,7 +6,7 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from dataflow_assets.control import is_locked
-from dataflow_assets.errors import SourceError
+from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS
 from dataflow_assets.mirror import asset_key
@@ -14,7 +14,7 @@ from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.planning import RANGE_END, RANGE_START, plan_of
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.piece import Found
 from dataflow_assets.task_state import pause_requested
 
 _LOOK_EVERY_S = 30
@@ -58,18 +58,20 @@ def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
         yield dg.SkipReason(f"{pipeline.name} is being run")
         return
     try:
-        unread = None if work.source_is_current() else _source_key(work)
-    except SourceError as error:
+        found = None if work.source_is_current() else work.source_pieces()
+    except (SourceError, ConfigError) as error:
         yield dg.SkipReason(str(error))
         return
-    if unread:
-        yield dg.RunRequest(run_key=unread, asset_selection=[asset_key(pipeline, SOURCE)])
+    unwatched = found.unwatched if found is not None and work.manifest() is not None else ""
+    if found is not None and not unwatched:
+        yield dg.RunRequest(run_key=_source_key(found), asset_selection=[asset_key(pipeline, SOURCE)])
         return
     batches = work.known_manifest().batches
     names, keys, gates = plan_of(work, pipeline.ordered_steps, batches)
     if not names:
         told = "; ".join(map(str, gates))
-        yield dg.SkipReason(told or f"{pipeline.name} is up to date")
+        up_to_date = f"{pipeline.name} is up to date{f'; {unwatched}' if unwatched else ''}"
+        yield dg.SkipReason(told or up_to_date)
         return
     span = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
     yield dg.RunRequest(
@@ -85,11 +87,9 @@ def _last_commits(work: PipelineWork) -> list[int]:
     return [folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders]
 
 
-def _source_key(work: PipelineWork) -> str:
-    """The same for the same files with the same times, so that a source that cannot be read is tried once."""
-    files, _ = discover(work.pipeline.source, work.pipeline.base_dir)
-    paths = [path for file in files for path in (file.members or (file.path,))]
-    return f"source-{hash_of([[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths])}"
+def _source_key(found: Found) -> str:
+    """The same for a source that looks the same, so that one that cannot be read is tried once."""
+    return f"source-{hash_of([[piece.name, piece.look()] for piece in found.pieces])}"
 
 
 def asset_names(pipeline: Pipeline) -> list[str]:

@@ -16,8 +16,7 @@ from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.serving.spec import ServingSpec
 from dataflow_assets.sources.columns import types_of
-from dataflow_assets.sources.discovery import discover
-from dataflow_assets.sources.ingest import final_schema
+from dataflow_assets.sources.cutting import final_schema
 from dataflow_assets.sources.records import read_chunks
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.status import StepStatus, step_statuses
@@ -61,7 +60,7 @@ def estimate(work: PipelineWork, rows: int) -> Estimate:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sampled, total = _sample(work.pipeline, rows, folder / "sample.jsonl")
+        sampled, total = _sample(work, rows, folder / "sample.jsonl")
         trial = PipelineWork(_on_trial(work, folder), spends_as=work.identity)
         with DagsterInstance.ephemeral(tempdir=name) as instance:
             run_pipeline(trial, instance)
@@ -84,11 +83,11 @@ def _on_trial(work: PipelineWork, folder: Path) -> Pipeline:
     return work.pipeline.with_changes(source=source, root=root, ledger=work.ledger, steps=steps)
 
 
-def _sample(pipeline: Pipeline, rows: int, path: Path) -> tuple[int, int]:
+def _sample(work: PipelineWork, rows: int, path: Path) -> tuple[int, int]:
     """Writes the first rows of the source; gives how many those are, and how many there are in all."""
     head: list[pa.Table] = []
     total = 0
-    for table in _tables(pipeline):
+    for table in _tables(work):
         if total < rows:
             head.append(table.slice(0, rows - total))
         total += table.num_rows
@@ -100,9 +99,9 @@ def _sample(pipeline: Pipeline, rows: int, path: Path) -> tuple[int, int]:
     return table.num_rows, total
 
 
-def _tables(pipeline: Pipeline) -> Iterator[pa.Table]:
-    files, _skipped = discover(pipeline.source, pipeline.base_dir)
-    return (chunk.table for file in files for chunk in read_chunks(file, pipeline.source))
+def _tables(work: PipelineWork) -> Iterator[pa.Table]:
+    pieces = work.source_pieces().pieces
+    return (chunk.table for piece in pieces for chunk in read_chunks(piece, work.pipeline.source))
 
 
 def _scaled(step: StepStatus, spec: ServingSpec, scale: float) -> StepEstimate:

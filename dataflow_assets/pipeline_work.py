@@ -31,9 +31,12 @@ from dataflow_assets.serving.asking import Asking, Where
 from dataflow_assets.serving.choice import environment_is_set
 from dataflow_assets.serving.prices import known_price
 from dataflow_assets.serving.spec import ServingSpec
-from dataflow_assets.sources.discovery import discover
-from dataflow_assets.sources.ingest import SourceIngest, final_schema, read_manifest, source_is_current
+from dataflow_assets.sources.current import known_before, read_manifest, source_is_current
+from dataflow_assets.sources.cutting import final_schema
+from dataflow_assets.sources.ingest import SourceIngest
 from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.sources.opening import find_pieces
+from dataflow_assets.sources.piece import Found
 from dataflow_assets.sources.records import peek_schema
 from dataflow_assets.state_work import StateWork
 from dataflow_assets.step_input import StepInput
@@ -112,8 +115,12 @@ class PipelineWork:
 
     def peeked_schema(self) -> Schema:
         """The columns of the source's first rows, before anything is read. Raises SourceError."""
-        files, _ = discover(self.pipeline.source, self.pipeline.base_dir)
-        return final_schema(peek_schema(files, self.pipeline.source))
+        return final_schema(peek_schema(self.source_pieces().pieces, self.pipeline.source))
+
+    def source_pieces(self) -> Found:
+        """What the source is made of now. Raises SourceError, ConfigError."""
+        known = known_before(self.pipeline, self.layout)
+        return find_pieces(self.pipeline.source, self.pipeline.base_dir, known)
 
     def check_before_run(self) -> None:
         """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
@@ -218,9 +225,7 @@ class PipelineWork:
         manifest = self.manifest()
         if manifest is not None:
             return sum(state.size for file in manifest.files for state in file.states.values())
-        files, _ = discover(self.pipeline.source, self.pipeline.base_dir)
-        paths = [path for file in files for path in (file.members or (file.path,))]
-        return sum(path.stat().st_size for path in paths if path.is_file())
+        return sum(piece.size() for piece in self.source_pieces().pieces)
 
     def _asking(self, step: Step) -> Asking | None:
         spec = self.pipeline.serving(step)

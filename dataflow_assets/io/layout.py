@@ -12,6 +12,7 @@ from dataflow_assets.io.names import inside
 from dataflow_assets.io.step_folder import COMMITS, StepFolder
 
 MANIFEST = "manifest.json"
+READING = "reading.json"
 WHOLE_KEY = "all"
 STATE = "_state"
 
@@ -39,6 +40,11 @@ class PipelineLayout:
     def manifest_file(self) -> Path:
         """What was read: the source, its files and batches."""
         return self.folder / MANIFEST
+
+    @property
+    def reading_file(self) -> Path:
+        """The pieces of the source that a reading which did not end has done."""
+        return self.folder / READING
 
     def step(self, number: int) -> StepFolder:
         """The folder of a step; 0 is the source. Raises ConfigError where a link leads out of the root."""

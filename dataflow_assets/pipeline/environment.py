@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from dataflow_assets.pipeline.problems import Path
+from dataflow_assets.pipeline.problems import Path, plain_path
 from dataflow_assets.pipeline.text import typed
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\})?")
@@ -99,7 +99,7 @@ def typed_by_field(data: Mapping[str, object], error: ValidationError) -> dict[s
     changed: object = dict(data)
     for found in error.errors(include_url=False):
         if found["type"] in _TYPED_ERRORS and isinstance(found["input"], EnvironmentText):
-            changed = _replaced(changed, found["loc"], found["input"])
+            changed = _replaced(changed, plain_path(found["loc"]), found["input"])
     return changed if isinstance(changed, dict) else dict(data)
 
 

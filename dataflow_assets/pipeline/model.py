@@ -33,6 +33,8 @@ from dataflow_assets.pipeline.step import (
 )
 from dataflow_assets.serving.choice import asked_servings, bind_servings, serving_of, unbounded
 from dataflow_assets.serving.spec import BudgetSpec, ServingSpec
+from dataflow_assets.sources.kinds import AnySource
+from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -61,7 +63,7 @@ class Pipeline(BaseModel):
 
     name: FolderName = Field(description="The folder and asset group of the pipeline.")
     description: str = ""
-    source: SourceSpec
+    source: AnySource = Field(description="What is read: files, a data set, or rows that are made.")
     batch_rows: int | None = Field(default=10_000, ge=1, description="Rows in a batch; null: all in one.")
     batch_bytes: int = Field(default=64 * 2**20, ge=1, description="Bytes at which a batch is closed.")
     format: Format = Field(default="jsonl", description="Format of the step files.")
@@ -276,7 +278,7 @@ class Pipeline(BaseModel):
         workers: int | None = None,
         serving: str | None = None,
         servings: Mapping[str, ServingSpec] | None = None,
-        source: SourceSpec | None = None,
+        source: ReadingSpec | None = None,
         ledger: str | None = None,
         steps: Sequence[Step] | None = None,
         plugins: Mapping[str, Mapping[str, object]] | None = None,
@@ -314,7 +316,10 @@ class Pipeline(BaseModel):
             return step
         return step.model_copy(update={"params": {**step.params, "serving": serving}})
 
-    def _source_at(self, path: str) -> SourceSpec:
+    def _source_at(self, path: str) -> ReadingSpec:
+        """The source with other files; in place of one of another kind, the files alone."""
+        if not isinstance(self.source, SourceSpec):
+            return SourceSpec(path=path)
         field = "path" if self.source.files is None else "files"
         return self.source.model_copy(update={field: path})
 

@@ -1,13 +1,17 @@
 """How a mistake in a pipeline is told: what was found, where, and what is known instead."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 
 Path = tuple[str | int, ...]
+KIND = "kind:"
+"""What the tag of each member of a union of models begins with; it is no part of the data."""
 _MAX_FOUND_CHARS = 200
+_LOGIN = re.compile(r"(?<=://)[^/\s'\"]*@")
 _MAX_MESSAGE_CHARS = 600
 _MAX_NAMES = 20
 _TYPE_HINTS = {
@@ -41,8 +45,8 @@ def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
 
 
 def shown(value: object) -> str:
-    """A short, printable form of a value that was found."""
-    return printable(shortened(repr(value), _MAX_FOUND_CHARS))
+    """A short, printable form of a value that was found; the logins of URLs are left out."""
+    return printable(shortened(_LOGIN.sub("", repr(value)), _MAX_FOUND_CHARS))
 
 
 def listed(names: Iterable[str]) -> str:
@@ -72,10 +76,10 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
 
 def _problem(found: Mapping, model: type[BaseModel]) -> Problem:
-    path, kind = tuple(found["loc"]), found["type"]
+    path, kind = plain_path(found["loc"]), found["type"]
     field = ".".join(map(str, path))
     if kind == "extra_forbidden":
-        known = _fields_at(model, path[:-1])
+        known = _fields_at(model, tuple(found["loc"])[:-1])
         names = f" (there are: {', '.join(known)})" if known else ""
         return Problem(f"there is no field {field!r}{names}{near_names(str(path[-1]), known)}", path)
     if kind == "missing":
@@ -87,12 +91,28 @@ def _problem(found: Mapping, model: type[BaseModel]) -> Problem:
     return Problem(f"{field}: {message}{value}{hint}" if field else message, path)
 
 
-def _fields_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """The names of the fields of the model at this path within `model`."""
-    for name in path:
-        field = model.model_fields.get(str(name))
-        annotation = field.annotation if field else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-            return []
-        model = annotation
-    return list(model.model_fields)
+def plain_path(loc: Path) -> Path:
+    """Where a value stands in the data: the place that pydantic names, without the kinds it chose."""
+    return tuple(part for part in loc if not str(part).startswith(KIND))
+
+
+def _fields_at(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """The names of the fields of the model at this place within `model`; of a kind, its own ones first."""
+    found: object = model
+    for name in loc:
+        if str(name).startswith(KIND):
+            members = (member for member in get_args(found) if Tag(str(name)) in get_args(member))
+            found = next((get_args(member)[0] for member in members), None)
+        else:
+            field = found.model_fields.get(str(name)) if _is_model(found) else None
+            found = field.annotation if field else None
+    if not _is_model(found):
+        return []
+    shared: set[str] = set()
+    if any(str(name).startswith(KIND) for name in loc):
+        shared = {name for parent in found.__bases__ if _is_model(parent) for name in parent.model_fields}
+    return sorted(found.model_fields, key=lambda name: name in shared)
+
+
+def _is_model(found: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(found, type) and issubclass(found, BaseModel)

@@ -150,7 +150,7 @@ def gather(work: PipelineWork) -> ReportData:
         last_end=_iso(max(record.started_at + record.seconds for record in all_records))
         if all_records
         else None,
-        source=pipeline.redacted_values(pipeline.source.model_dump(mode="json", exclude_defaults=True)),
+        source=pipeline.redacted_values(pipeline.source.shown()),
         steps=steps,
         servings={
             name: pipeline.redacted_values(spec.model_dump(mode="json"))

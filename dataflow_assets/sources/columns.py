@@ -8,7 +8,7 @@ import pyarrow as pa
 from dataflow_assets.batch import ColumnType, arrow_field, column_type, json_text
 from dataflow_assets.errors import SourceError
 from dataflow_assets.operators.operator import RESERVED_COLUMNS
-from dataflow_assets.sources.spec import SourceSpec
+from dataflow_assets.sources.reading_spec import ReadingSpec
 
 MAX_COLUMNS = 4096
 MAX_NESTING = 254
@@ -28,7 +28,7 @@ class UnfitRows(Exception):
         self.reasons = reasons
 
 
-def final_names(names: Iterable[str], file: str, spec: SourceSpec) -> dict[str, str]:
+def final_names(names: Iterable[str], file: str, spec: ReadingSpec) -> dict[str, str]:
     """The columns that are read: name in the file -> name in the pipeline, in order.
 
     Raises SourceError for a name that is taken, reserved or stands twice.

@@ -23,7 +23,7 @@ FORMAT_BY_EXTENSION: dict[str, FileFormat] = {
 }
 _COMPRESSION_BY_EXTENSION: dict[str, Compression] = {".gz": "gz", ".zst": "zst"}
 _FAMILIES = ({"jsonl", "json"}, {"csv", "tsv", "txt"}, {"parquet"})
-_KNOWN = ", ".join([*FORMAT_BY_EXTENSION, *_COMPRESSION_BY_EXTENSION])
+KNOWN_EXTENSIONS = ", ".join([*FORMAT_BY_EXTENSION, *_COMPRESSION_BY_EXTENSION])
 
 
 class SourceFile(NamedTuple):
@@ -42,7 +42,9 @@ class SourceFile(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class _Found(NamedTuple):
+class Named(NamedTuple):
+    """A file and how people know it."""
+
     path: Path
     name: str
 
@@ -72,14 +74,14 @@ def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[s
         elif spec.rows == "file":
             files += _as_one(fresh, text, base_dir)
         else:
-            files += [_source_file(spec, each) for each in fresh]
+            files += [source_file(spec, each) for each in fresh]
     named = _with_unique_names(files)
     if spec.files is not None:
         check_packages(spec.format or document_format(file.name) for file in named)
-    return (with_slugs(named) if spec.files is None else _document_groups(named)), skipped
+    return (with_slugs(named) if spec.files is None else document_groups(named)), skipped
 
 
-def _document_groups(documents: list[SourceFile]) -> list[SourceFile]:
+def document_groups(documents: list[SourceFile]) -> list[SourceFile]:
     """Documents that are read together, about 16: a new or changed one touches its own group alone.
 
     A group begins where the hash of a document's name says so, so that the others stay as they were.
@@ -125,12 +127,13 @@ def _known(path: Path, seen: set[str]) -> bool:
     return False
 
 
-def _source_file(spec: SourceSpec, found: _Found) -> SourceFile:
+def source_file(spec: SourceSpec, found: Named) -> SourceFile:
+    """The file with its format, which the source or its name says. Raises SourceError."""
     by_name, compression = kind_of(found.path.name)
     kind = spec.format or by_name
     if kind is None:
         raise SourceError(
-            f"source {found.name}: the extension says no format; expected one of {_KNOWN}. "
+            f"source {found.name}: the extension says no format; expected one of {KNOWN_EXTENSIONS}. "
             "Rename the file or set `source.format`"
         )
     if kind == "parquet" and compression:
@@ -141,7 +144,7 @@ def _source_file(spec: SourceSpec, found: _Found) -> SourceFile:
     return SourceFile(found.path, found.name, "", kind, compression)
 
 
-def _check_permission(found: _Found) -> None:
+def _check_permission(found: Named) -> None:
     if not os.access(found.path, os.R_OK):
         raise SourceError(
             f"source {found.name}: permission denied; expected a file that this user may read. "
@@ -149,7 +152,7 @@ def _check_permission(found: _Found) -> None:
         )
 
 
-def _as_one(found: list[_Found], text: str, base_dir: Path) -> list[SourceFile]:
+def _as_one(found: list[Named], text: str, base_dir: Path) -> list[SourceFile]:
     """One logical file whose members are these: small files then make few batches."""
     if not found:
         return []
@@ -200,11 +203,11 @@ def _name(path: Path, text: str, base_dir: Path) -> str:
     return display_name(Path(root.name, path.relative_to(root)))
 
 
-def _usable(spec: SourceSpec, text: str, base_dir: Path) -> tuple[list[_Found], list[str]]:
+def _usable(spec: SourceSpec, text: str, base_dir: Path) -> tuple[list[Named], list[str]]:
     """The files of one path of the source that can be read, and the names of those left out."""
     path = _absolute(text, base_dir)
     if path.is_file():
-        return [_Found(path, _name(path, text, base_dir))], []
+        return [Named(path, _name(path, text, base_dir))], []
     if path.is_dir():
         return _chosen(spec, text, base_dir, list(_walk(path)), f"folder {text}")
     if path.exists():
@@ -216,12 +219,12 @@ def _usable(spec: SourceSpec, text: str, base_dir: Path) -> tuple[list[_Found], 
 
 def _chosen(
     spec: SourceSpec, text: str, base_dir: Path, paths: list[Path], what: str
-) -> tuple[list[_Found], list[str]]:
+) -> tuple[list[Named], list[str]]:
     found, left_out = [], []
-    known = _KNOWN if spec.files is None else ", ".join(FORMATS)
+    known = known_extensions(spec)
     for path in sorted(paths, key=display_name):
-        if path.is_file() and _fits(spec, path.name):
-            found.append(_Found(path, _name(path, text, base_dir)))
+        if path.is_file() and fits(spec, path.name):
+            found.append(Named(path, _name(path, text, base_dir)))
         else:
             left_out.append(_name(path, text, base_dir))
     if found:
@@ -235,7 +238,12 @@ def _chosen(
     )
 
 
-def _fits(spec: SourceSpec, name: str) -> bool:
+def known_extensions(spec: SourceSpec) -> str:
+    """The extensions of files that can be read."""
+    return KNOWN_EXTENSIONS if spec.files is None else ", ".join(FORMATS)
+
+
+def fits(spec: SourceSpec, name: str) -> bool:
     """Whether a file that a folder or glob holds is meant.
 
     Without a format: every known extension. With one: its family (json and jsonl; csv, tsv and
@@ -262,15 +270,16 @@ def _walk(folder: Path) -> Iterator[Path]:
     """Every file below, links followed; a folder that contains itself is entered once."""
     entered = {os.path.realpath(folder)}
     for parent, folders, names in os.walk(folder, followlinks=True, onerror=_raise):
-        folders[:] = [name for name in folders if _is_data(name) and not _known(Path(parent, name), entered)]
-        yield from (Path(parent, name) for name in names if _is_data(name))
+        folders[:] = [name for name in folders if is_data(name) and not _known(Path(parent, name), entered)]
+        yield from (Path(parent, name) for name in names if is_data(name))
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-def _is_data(name: str) -> bool:
+def is_data(name: str) -> bool:
+    """Whether a file or folder of this name is read where a folder is; hidden ones and notes are not."""
     return not name.startswith((".", "_"))
 
 
@@ -281,7 +290,7 @@ def _matches(text: str, base_dir: Path) -> Iterator[Path]:
     spelled = any(part.startswith("_") for part in pattern)
     for match in glob.iglob(os.path.join(*pattern), root_dir=root, recursive=True):
         path = Path(root, match)
-        if not path.is_dir() and (spelled or all(map(_is_data, Path(match).parts))):
+        if not path.is_dir() and (spelled or all(map(is_data, Path(match).parts))):
             yield path
 
 
@@ -290,7 +299,7 @@ def _missing(path: Path, text: str) -> str:
     while not parent.is_dir() and parent != parent.parent:
         parent = parent.parent
     if parent == path.parent:
-        near = [display_name(name) for name in sorted(os.listdir(parent))[:5] if _is_data(name)]
+        near = [display_name(name) for name in sorted(os.listdir(parent))[:5] if is_data(name)]
         hint = f"its folder has {', '.join(near)}" if near else "its folder is empty"
     else:
         hint = f"the folder {display_name(path.parent.name)!r} is not there either"

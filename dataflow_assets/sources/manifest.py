@@ -1,7 +1,5 @@
 """The manifest: what was read, file by file, and which batches it became."""
 
-import os
-import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -9,76 +7,23 @@ import orjson
 import xxhash
 
 from dataflow_assets.batch import ColumnType, Schema
-from dataflow_assets.errors import RunError, SourceError, StorageError
+from dataflow_assets.errors import RunError, StorageError
 from dataflow_assets.io.atomic import write_atomically
+from dataflow_assets.sources.states import State, state_of
 
-MANIFEST_VERSION = 1
-_CLOCK_TICK_NS = 2_000_000_000
-
-
-@dataclass(frozen=True)
-class FileState:
-    """How a file looked when it was read: enough to tell later, mostly without reading, that it is the same.
-
-    `hash` is the 128-bit hash of its bytes. `inode`, `mtime_ns` and `ctime_ns` belong to this
-    machine: where they differ, the hash decides. `looked_at_ns` is when they were read: a file that
-    changed shortly before could change again within the same tick of its clock.
-    """
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    looked_at_ns: int
-    hash: str
-
-    @classmethod
-    def of(cls, path: Path) -> "FileState":
-        """The state of a file now; reads all of it. Raises SourceError."""
-        try:
-            digest = xxhash.xxh3_128()
-            with open(path, "rb") as file:
-                while block := file.read(1 << 22):
-                    digest.update(block)
-                status = os.fstat(file.fileno())
-        except OSError as error:
-            raise SourceError(
-                f"{path} cannot be read: {error.strerror}; give permission or correct the path"
-            ) from error
-        return cls(
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            status.st_ino,
-            time.time_ns(),
-            digest.hexdigest(),
-        )
-
-    def is_still(self, path: Path) -> bool:
-        """Whether the file is the same. Reads it only where its size, times and inode do not tell."""
-        try:
-            status = path.stat()
-        except OSError:
-            return False
-        if status.st_size != self.size:
-            return False
-        now = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        settled = self.looked_at_ns - status.st_ctime_ns > _CLOCK_TICK_NS
-        if settled and now == (self.mtime_ns, self.ctime_ns, self.inode):
-            return True
-        return FileState.of(path).hash == self.hash
+MANIFEST_VERSION = 2
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """One source (a file, or a folder of one-row files), its batches and the columns it brought.
+    """One piece of the source (a file, a folder of one-row files, a shard), its batches and its columns.
 
     A column type of None is a column that held nothing but nulls.
     """
 
     name: str
     slug: str
-    states: dict[str, FileState]
+    states: dict[str, State]
     batches: list[str]
     schema: dict[str, ColumnType | None]
     rows: int
@@ -87,7 +32,10 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a pipeline read: `settings` is the hash of everything else that decides the batches."""
+    """What a pipeline read: `settings` is the hash of everything else that decides the batches.
+
+    `pins` is what the source left open and was resolved once, a revision for example.
+    """
 
     pipeline: str
     prefix: str
@@ -95,6 +43,7 @@ class Manifest:
     files: list[ReadFile]
     schema: Schema
     skipped: list[str] = field(default_factory=list)
+    pins: dict[str, str] = field(default_factory=dict)
 
     @property
     def batches(self) -> list[str]:
@@ -141,7 +90,7 @@ class Manifest:
 
 
 def _file(entry: dict) -> ReadFile:
-    states = {name: FileState(**state) for name, state in entry.pop("states").items()}
+    states = {name: state_of(state) for name, state in entry.pop("states").items()}
     return ReadFile(states=states, **entry)
 
 

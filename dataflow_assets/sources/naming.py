@@ -1,7 +1,7 @@
 """Safe, unique key parts for the files of a source."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -22,22 +22,26 @@ def with_slugs(files: Sequence["SourceFile"]) -> list["SourceFile"]:
     A plain stem is its own slug; the first file of a name keeps it when another comes later, so
     that adding files renames no batches.
     """
+    slugs = unique_slugs((_EXTENSIONS.sub("", file.path.name), file.name) for file in files)
+    return [file._replace(slug=slug) for file, slug in zip(files, slugs, strict=True)]
+
+
+def unique_slugs(named: Iterable[tuple[str, str]]) -> list[str]:
+    """A slug for each stem and whole name, different from the others; the first of a stem keeps it plain."""
     taken: set[str] = set()
-    named = []
-    for file in files:
-        slug = next(each for each in _candidates(file) if each not in taken)
-        taken.add(slug)
-        named.append(file._replace(slug=slug))
-    return named
+    slugs = []
+    for stem, name in named:
+        slugs.append(next(each for each in _candidates(stem, name) if each not in taken))
+        taken.add(slugs[-1])
+    return slugs
 
 
-def _candidates(file: "SourceFile"):
+def _candidates(stem: str, name: str) -> Iterator[str]:
     """The stem, then the stem with more and more of the name's hash."""
-    stem = _EXTENSIONS.sub("", file.path.name)
     safe = _UNSAFE.sub("-", stem.lower()).strip("-")
     if safe == stem and 0 < len(stem) <= MAX_SLUG_CHARS:
         yield stem
-    digest = _digest(file.name)
+    digest = _digest(name)
     for digits in (8, 16):
         yield f"{(safe or 'file')[: MAX_SLUG_CHARS - digits - 1]}-{digest[:digits]}"
 

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
 
 _NAMED = 3
 
 
-def notes(previous: Manifest | None, manifest: Manifest, spec: SourceSpec) -> list[str]:
+def notes(previous: Manifest | None, manifest: Manifest, spec: ReadingSpec) -> list[str]:
     """A line for each file, or each kind of change of documents; none the first time."""
     if previous is None:
         return []
-    found = _of_files(previous, manifest) if spec.files is None else _of_documents(previous, manifest)
+    has_documents = isinstance(spec, SourceSpec) and spec.files is not None
+    found = _of_documents(previous, manifest) if has_documents else _of_files(previous, manifest)
     if manifest.schema != previous.schema:
         found.append("the columns of the source changed, so every batch has new columns")
     return found

@@ -3,22 +3,24 @@
 import codecs
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from dataflow_assets.sources.reading_spec import ReadingSpec
+from dataflow_assets.sources.remote.urls import is_url, shown_url
 
 FileFormat = Literal["jsonl", "json", "csv", "tsv", "parquet", "txt", "pdf", "html", "docx", "md"]
+DOCUMENTS_VERSION = "2"
 _TABLE_FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "txt")
 _DOCUMENT_FORMATS = ("pdf", "html", "docx", "md", "txt")
 
 
-class SourceSpec(BaseModel):
-    """The `source` of a pipeline that reads files; unknown names are refused, values never coerced."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class SourceSpec(ReadingSpec):
+    """The `source` of a pipeline that reads files."""
 
     path: str | list[str] | None = Field(
         default=None,
         description="A file, a folder (read recursively), a glob, or a list of these; relative ones count "
-        "from the folder of the project.",
+        "from the folder of the project. Or URLs: `s3://…`, `gs://…`, `az://…`, `https://…`.",
     )
     files: str | list[str] | None = Field(
         default=None,
@@ -36,11 +38,6 @@ class SourceSpec(BaseModel):
         description="The text encoding of the files, as Python names it. Without it, `files` finds out "
         "whether a text is UTF-8 or GB18030; a byte order mark and the charset of an HTML page count first.",
     )
-    on_bad_line: Literal["reject", "fail"] = Field(
-        default="reject",
-        description="What happens to a record that cannot be read: `reject` sets it aside with its reason, "
-        "`fail` ends the run before any work.",
-    )
     rows: Literal["line", "file", "page"] = Field(
         default="line",
         description="What is one row. `path`: a line, or a whole file (txt only). `files`: a whole file "
@@ -50,12 +47,6 @@ class SourceSpec(BaseModel):
         default="main",
         description="What of an HTML page of `files` is read: its main text, without menus and footers "
         "(trafilatura), or all of its text.",
-    )
-    columns: list[str] | None = Field(
-        default=None, description="Only these columns are read, by their names in the file. Default: all."
-    )
-    rename: dict[str, str] = Field(
-        default_factory=dict, description="New names of columns: name in the file -> name in the pipeline."
     )
     max_line_bytes: int = Field(
         default=64 * 2**20,
@@ -71,6 +62,35 @@ class SourceSpec(BaseModel):
         gt=0,
         description="An archive that grows by more than this factor is refused, once 256 MiB came out of it.",
     )
+
+    storage_options: dict[str, object] = Field(
+        default={},
+        description="What the file system of a URL is opened with, in the words of fsspec: `anon`, "
+        "`endpoint_url`, … Logins belong into the environment.",
+    )
+
+    def settings(self) -> dict[str, object]:
+        """All fields but where the files are, and how to get there: a file that moved is the same."""
+        fields = self.model_dump(mode="json", exclude={"path", "files", "storage_options"})
+        return {**fields, "documents": DOCUMENTS_VERSION if self.files is not None else False}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the files are elsewhere, by URL."""
+        return any(map(is_url, self.paths))
+
+    def shown(self) -> dict[str, object]:
+        """The fields that were set; URLs without login and signature, and no options."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"storage_options"})
+        if self.is_remote:
+            urls = [shown_url(url) for url in self.paths]
+            fields["path" if self.files is None else "files"] = urls if len(urls) > 1 else urls[0]
+        return fields
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a network is asked."""
+        return self.is_remote
 
     @property
     def paths(self) -> list[str]:
@@ -107,24 +127,6 @@ class SourceSpec(BaseModel):
             ) from error
         return encoding
 
-    @field_validator("columns")
-    @classmethod
-    def _columns_are_distinct(cls, columns: list[str] | None) -> list[str] | None:
-        if columns is not None and not columns:
-            raise ValueError("columns is empty; leave it out to read all columns")
-        if twice := _repeated(columns or []):
-            raise ValueError(f"columns names {twice} more than once")
-        return columns
-
-    @field_validator("rename")
-    @classmethod
-    def _new_names_are_distinct(cls, rename: dict[str, str]) -> dict[str, str]:
-        if twice := _repeated(list(rename.values())):
-            raise ValueError(f"rename gives the name {twice} to more than one column")
-        if "" in rename.values():
-            raise ValueError("rename gives an empty name to a column")
-        return rename
-
     @model_validator(mode="after")
     def _reads_tables_or_documents(self) -> "SourceSpec":
         if (self.path is None) == (self.files is None):
@@ -145,12 +147,12 @@ class SourceSpec(BaseModel):
             raise ValueError(
                 f"rows: file reads text files, and format is {self.format}; expected format: txt"
             )
+        if self.is_remote and not all(map(is_url, self.paths)):
+            raise ValueError("path names URLs and local files; expected one kind of them")
+        if self.is_remote and self.files is None and self.rows == "file":
+            raise ValueError("rows: file is for local files; give URLs of documents as `files`")
+        if self.storage_options and not self.is_remote:
+            raise ValueError("storage_options is for URLs, and path names local files; leave it out")
         if self.format == "parquet" and codecs.lookup(self.encoding).name != "utf-8":
             raise ValueError(f"encoding {self.encoding!r} has no meaning for parquet; leave it out")
-        if self.columns is not None and (unread := sorted(set(self.rename) - set(self.columns))):
-            raise ValueError(f"rename names {', '.join(unread)}, which columns does not read")
         return self
-
-
-def _repeated(names: list[str]) -> str:
-    return ", ".join(sorted({repr(name) for name in names if names.count(name) > 1}))

@@ -17,6 +17,7 @@ from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.row_ids import origin_of, origins_of
 from dataflow_assets.sources.manifest import ReadFile
 from dataflow_assets.sources.naming import document_slug
+from dataflow_assets.sources.spec import SourceSpec
 
 _NEAR = 3
 _MAX_DIGITS = 18
@@ -115,7 +116,7 @@ def _home_in(work: PipelineWork, file: ReadFile, name: str, origin: str) -> Home
     keys = file.batches or work.known_manifest().batches
     folder = work.layout.step(0)
     if len(keys) > 1 and file.name in file.states:
-        keys = list(_by_number(folder, keys, int(number))) if _is_number(number) else keys[:1]
+        keys = list(_by_number(folder, keys, int(number))) if _is_number(number) else keys
     elif len(keys) > 1:
         keys = _by_distance(keys, _guess(folder, file, keys, name if name in file.states else number))
     near: list[str] = []
@@ -137,10 +138,13 @@ def _is_number(text: str) -> bool:
 def _place(work: PipelineWork, file: ReadFile, name: str, number: str) -> str:
     if file.name in file.states:
         suffix = re.sub(r"[.](gz|zst)$", "", name).rpartition(".")[2]
-        by_line = (work.pipeline.source.format or suffix) in _BY_LINE
+        source = work.pipeline.source
+        by_line = isinstance(source, SourceSpec) and (source.format or suffix) in _BY_LINE
         return f"{name}, {'line' if by_line else 'record'} {number}"
     if name in file.states:
-        return f"{name}, {'page' if work.pipeline.source.by_page else 'part'} {number}"
+        source = work.pipeline.source
+        by_page = isinstance(source, SourceSpec) and source.by_page
+        return f"{name}, {'page' if by_page else 'part'} {number}"
     return f"a file of {name}"
 
 

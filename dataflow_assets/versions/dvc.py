@@ -20,6 +20,7 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.io.atomic import write_atomically
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, PipelineWork
+from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.versions.lock import LOCK_SUFFIX
 
 DVC_FILE = "dvc.yaml"
@@ -133,12 +134,17 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _local_sources(pipeline: Pipeline) -> list[str]:
-    return [text for text in pipeline.source.paths if not _is_elsewhere(text)]
+    return [text for text in _paths(pipeline) if not _is_elsewhere(text)]
 
 
 def _reads_elsewhere(pipeline: Pipeline) -> bool:
     """Whether a source is none of files, which DVC cannot watch: the stage is then always run."""
-    return len(_local_sources(pipeline)) < max(1, len(pipeline.source.paths))
+    return len(_local_sources(pipeline)) < max(1, len(_paths(pipeline)))
+
+
+def _paths(pipeline: Pipeline) -> list[str]:
+    """The files, folders and addresses of a source that has such."""
+    return pipeline.source.paths if isinstance(pipeline.source, SourceSpec) else []
 
 
 def _is_elsewhere(text: str) -> bool:

@@ -1,28 +1,24 @@
 """What a pipeline reads now, by the names that every machine gives it, each with the hash of its content."""
 
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.sources.discovery import SourceFile, discover
-from dataflow_assets.sources.ingest import paths_of
-from dataflow_assets.sources.manifest import FileState
+from dataflow_assets.sources.current import known_before
+from dataflow_assets.sources.opening import find_pieces
 
 
 def inputs_now(work: PipelineWork) -> dict[str, str]:
-    """The hash of each file of the source. Raises SourceError.
+    """The hash of each part of the source: of a file its content's, of others what tells their versions apart.
 
-    Files that were read before and look the same are not read for it.
+    What was read before and looks the same is not read for it. Raises SourceError.
     """
     manifest = work.manifest()
     if manifest is not None and work.source_is_current():
         read = {file.name: file.states for file in manifest.files}
     else:
-        files, _ = discover(work.pipeline.source, work.pipeline.base_dir)
-        read = {file.name: _states(file) for file in files}
+        known = known_before(work.pipeline, work.layout)
+        pieces = find_pieces(work.pipeline.source, work.pipeline.base_dir, known).pieces
+        read = {piece.name: piece.states() for piece in pieces}
     return {
-        file if file == part else f"{file}: {part}": state.hash
-        for file, states in read.items()
+        piece if piece == part else f"{piece}: {part}": state.hash
+        for piece, states in read.items()
         for part, state in states.items()
     }
-
-
-def _states(file: SourceFile) -> dict[str, FileState]:
-    return {name: FileState.of(path) for name, path in paths_of(file).items()}

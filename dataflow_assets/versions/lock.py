@@ -22,7 +22,7 @@ from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.problems import printable, shortened
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import is_up_to_date
-from dataflow_assets.sources.ingest import settings_hash
+from dataflow_assets.sources.current import settings_hash
 from dataflow_assets.status import summed
 from dataflow_assets.versions.inputs import inputs_now
 
@@ -190,9 +190,9 @@ def _planned(pipeline: Pipeline, step: Step) -> LockedStep:
 
 
 def _settings(pipeline: Pipeline) -> dict[str, object]:
-    spec = pipeline.source.model_dump(mode="json", exclude_defaults=True, exclude={"path", "files"})
+    source, given = pipeline.source.settings(), pipeline.source.shown()
     return {
-        "source": _shown(pipeline, spec),
+        "source": _shown(pipeline, {name: source[name] for name in source if name in given}),
         "batch_rows": pipeline.batch_rows,
         "batch_bytes": pipeline.batch_bytes,
         "format": pipeline.format,

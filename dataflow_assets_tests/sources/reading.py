@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dataflow_assets.batch import column_type, json_value
 from dataflow_assets.sources.chunk import BadRecord, Chunk
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import _chunks, read_chunks
 from dataflow_assets.sources.spec import SourceSpec
 
@@ -13,9 +13,9 @@ CASES = Path(__file__).parent.parent / "cases"
 
 def chunks_of(path: Path, chunk_bytes: int | None = None, **options) -> list[Chunk]:
     spec = SourceSpec(path=path.name, **options)
-    files, _ = discover(spec, path.parent)
-    read = read_chunks if chunk_bytes is None else lambda file, spec: _chunks(file, spec, chunk_bytes)
-    return [chunk for file in files for chunk in read(file, spec)]
+    pieces = file_pieces(spec, path.parent).pieces
+    read = read_chunks if chunk_bytes is None else lambda piece, spec: _chunks(piece, spec, chunk_bytes)
+    return [chunk for piece in pieces for chunk in read(piece, spec)]
 
 
 def rows_in(path: Path, chunk_bytes: int | None = None, **options) -> list[dict]:

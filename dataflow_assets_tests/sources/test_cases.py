@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import peek_schema
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import (
@@ -110,8 +110,8 @@ def test_case_09_a_column_of_nulls_has_no_type_yet():
     path = CASES / "09_null_only_first_batch/input.jsonl"
     first = chunks_of(path, chunk_bytes=130)[0].table
     assert str(first.schema.field("answer").type) == "null"
-    files, _ = discover(SourceSpec(path="input.jsonl"), path.parent)
-    assert peek_schema(files, SourceSpec(path="input.jsonl")) == {
+    pieces = file_pieces(SourceSpec(path="input.jsonl"), path.parent).pieces
+    assert peek_schema(pieces, SourceSpec(path="input.jsonl")) == {
         "id": "int64",
         "answer": "string",
         "tags": "json",

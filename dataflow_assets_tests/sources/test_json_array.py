@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import _chunks
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import (
@@ -73,7 +73,7 @@ def test_a_break_names_its_place_after_the_records_before_it(tmp_path, name, chu
     content, before, message = BREAKS[name]
     written(tmp_path, "a.json", content)
     spec = SourceSpec(path="a.json")
-    read = _chunks(discover(spec, tmp_path)[0][0], spec, chunk_bytes if len(content) < 1000 else 8192)
+    read = _chunks(file_pieces(spec, tmp_path).pieces[0], spec, chunk_bytes if len(content) < 1000 else 8192)
     rows = []
     with pytest.raises(SourceError, match=r"a\.json, character") as caught:
         rows.extend(row for chunk in read for row in rows_of_chunk(chunk))

@@ -9,7 +9,7 @@ from backports import zstd
 
 from dataflow_assets.errors import SourceError
 from dataflow_assets.sources import compression
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import read_chunks
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import bad_in, rows_in, rows_of_chunk, written
@@ -57,7 +57,7 @@ def test_a_cut_archive_gives_the_rows_before_the_cut_and_an_error(tmp_path, kind
     with pytest.raises(
         SourceError, match=rf"a\.jsonl\.{kind}: the \.{kind} archive ends too early"
     ) as caught:
-        for chunk in read_chunks(discover(spec, tmp_path)[0][0], spec):
+        for chunk in read_chunks(file_pieces(spec, tmp_path).pieces[0], spec):
             rows += rows_of_chunk(chunk)
     assert rows == ROWS[: len(rows)]
     assert f"{len(rows)} records were read before" in str(caught.value)
@@ -70,7 +70,7 @@ def test_rows_before_a_cut_are_given(tmp_path, kind):
     spec = SourceSpec(path=f"a.jsonl.{kind}")
     rows = []
     with pytest.raises(SourceError, match="ends too early"):
-        for chunk in read_chunks(discover(spec, tmp_path)[0][0], spec):
+        for chunk in read_chunks(file_pieces(spec, tmp_path).pieces[0], spec):
             rows += rows_of_chunk(chunk)
     assert rows[:3000] == ROWS
 
@@ -163,7 +163,7 @@ def test_a_packed_file_under_a_plain_name_is_refused(tmp_path, start, hint):
 def test_a_file_that_vanishes_is_a_source_error(tmp_path):
     written(tmp_path, "a.jsonl", LINES)
     spec = SourceSpec(path="a.jsonl")
-    (file,), _ = discover(spec, tmp_path)
-    file.path.unlink()
+    (piece,) = file_pieces(spec, tmp_path).pieces
+    (tmp_path / "a.jsonl").unlink()
     with pytest.raises(SourceError, match=r"a\.jsonl: No such file or directory"):
-        list(read_chunks(file, spec))
+        list(read_chunks(piece, spec))

@@ -10,7 +10,7 @@ import pytest
 from backports import zstd
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import _chunks, peek_schema
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import chunks_of, written
@@ -29,7 +29,7 @@ FILES = {
 
 def peeked(tmp_path, path, rows=1000, **options):
     spec = SourceSpec(path=path, **options)
-    return peek_schema(discover(spec, tmp_path)[0], spec, rows)
+    return peek_schema(file_pieces(spec, tmp_path).pieces, spec, rows)
 
 
 def test_a_peek_widens_over_files(tmp_path):
@@ -104,7 +104,7 @@ def test_a_damaged_file_gives_rows_and_bad_records_or_a_source_error(tmp_path, n
         spec = SourceSpec(path=name, max_line_bytes=dice.choice([50, 5000]), **options)
         last = 0
         try:
-            for chunk in _chunks(discover(spec, tmp_path)[0][0], spec, dice.choice([7, 200, 10**6])):
+            for chunk in _chunks(file_pieces(spec, tmp_path).pieces[0], spec, dice.choice([7, 200, 10**6])):
                 chunk.table.validate(full=True)
                 numbers = chunk.numbers.to_pylist() + [record.line for record in chunk.bad]
                 assert len(chunk.numbers) == chunk.table.num_rows

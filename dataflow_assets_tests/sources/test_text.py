@@ -3,7 +3,7 @@
 import pytest
 
 from dataflow_assets.errors import SourceError
-from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import read_chunks
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import bad_in, numbers_in, rows_in, rows_of_chunk, written
@@ -37,7 +37,7 @@ def folder_of_texts(tmp_path):
 
 def read_folder(tmp_path, **options):
     spec = SourceSpec(path="docs", rows="file", **options)
-    files, skipped = discover(spec, tmp_path)
+    files, skipped, *_ = file_pieces(spec, tmp_path)
     assert skipped == []
     return files, [chunk for file in files for chunk in read_chunks(file, spec)]
 
@@ -45,7 +45,7 @@ def read_folder(tmp_path, **options):
 def test_a_folder_of_texts_is_one_source_with_a_row_a_file(tmp_path):
     folder_of_texts(tmp_path)
     files, chunks = read_folder(tmp_path, max_line_bytes=50)
-    assert [(file.name, file.slug, len(file.members)) for file in files] == [("docs", "docs", 5)]
+    assert [(each.name, each.slug, len(each.file.members)) for each in files] == [("docs", "docs", 5)]
     assert [row for chunk in chunks for row in rows_of_chunk(chunk)] == [
         {"file": "a.txt", "text": "one"},
         {"file": "b.txt", "text": "two\nlines\n"},
@@ -83,7 +83,7 @@ def test_a_single_file_is_one_row(tmp_path):
 def test_a_member_that_vanishes_is_a_source_error(tmp_path):
     folder_of_texts(tmp_path)
     spec = SourceSpec(path="docs", rows="file")
-    files, _ = discover(spec, tmp_path)
+    files = file_pieces(spec, tmp_path).pieces
     (tmp_path / "docs/b.txt").unlink()
     with pytest.raises(SourceError, match=r"b\.txt: No such file"):
         list(read_chunks(files[0], spec))

@@ -1,0 +1,60 @@
+"""Whether what was read of a source is what the source holds now."""
+
+import orjson
+import xxhash
+
+from dataflow_assets.io.batch_stream import as_wanted
+from dataflow_assets.io.layout import PipelineLayout
+from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.sources.manifest import Manifest, ReadFile
+from dataflow_assets.sources.opening import find_pieces
+from dataflow_assets.sources.piece import Known, Piece
+
+READER_VERSION = "1"
+
+
+def settings_hash(pipeline: Pipeline) -> str:
+    """What decides the batches beside the pieces' content."""
+    spec = pipeline.source.settings()
+    settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, pipeline.format]
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
+
+
+def read_manifest(pipeline: Pipeline, layout: PipelineLayout) -> Manifest | None:
+    """The manifest of this pipeline and prefix, or None. Raises StorageError, RunError."""
+    manifest = Manifest.read(layout.manifest_file)
+    return manifest if manifest is not None and manifest.prefix == pipeline.prefix else None
+
+
+def known_before(pipeline: Pipeline, layout: PipelineLayout) -> Known:
+    """What earlier readings settled, the one that was interrupted last too."""
+    pins: dict[str, str] = {}
+    for manifest in (read_manifest(pipeline, layout), Manifest.read(layout.reading_file)):
+        pins |= manifest.pins if manifest is not None else {}
+    return Known(pins)
+
+
+def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
+    """Whether step 0 holds exactly what the source holds now. Raises SourceError."""
+    manifest = read_manifest(pipeline, layout)
+    if manifest is None or manifest.settings != settings_hash(pipeline):
+        return False
+    fixed = pipeline.source.never_changes(pipeline.base_dir, manifest.pins)
+    if not fixed and not _pieces_are_as_read(pipeline, layout, manifest):
+        return False
+    folder = layout.step(0)
+    records = (folder.record(key) for key in manifest.batches)
+    return all(record is not None and as_wanted(folder, record) is record for record in records)
+
+
+def _pieces_are_as_read(pipeline: Pipeline, layout: PipelineLayout, manifest: Manifest) -> bool:
+    pieces = find_pieces(pipeline.source, pipeline.base_dir, known_before(pipeline, layout)).pieces
+    if [piece.name for piece in pieces] != [file.name for file in manifest.files]:
+        return False
+    read = {file.name: file for file in manifest.files}
+    return all(is_as_read(piece, read[piece.name]) for piece in pieces)
+
+
+def is_as_read(piece: Piece, read: ReadFile) -> bool:
+    """Whether the piece is what was read."""
+    return piece.slug == read.slug and piece.is_still(read.states)

@@ -1,0 +1,1 @@
+"""Data sets of Hugging Face's `datasets` and of ModelScope as sources."""

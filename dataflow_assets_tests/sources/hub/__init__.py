@@ -1,0 +1,1 @@
+"""Data sets of Hugging Face and ModelScope, offline."""

@@ -1,0 +1,1 @@
+"""Files by URL, against real servers."""
