@@ -6,13 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform, widen_schema
+from dataflow_assets.batch import ROW_ID, Schema, arrow_schema
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.status import StepStatus, step_statuses
+from dataflow_assets.step_rows import StepRows
 
 Tables = Iterator[pa.Table]
 
@@ -32,41 +33,55 @@ def export_step(
     for an unknown ending, RunError where rows of this step or one before failed, or batches are missing
     or stale, unless partial is allowed.
     """
-    format = _format_of(to)
+    format = format_of(to)
     if for_spreadsheet and format != "csv":
         raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
+    rows = exported_rows(work, step, allow_partial)
+    columns: Schema = {name: kind for name, kind in rows.columns.items() if with_row_id or name != ROW_ID}
+    tables, schema = rows.tables(columns), arrow_schema(columns)
+    if for_spreadsheet:
+        tables = map(without_formulas, tables)
+        schema = without_formulas(schema.empty_table()).schema
+    return write_file(to, format, tables, schema)
+
+
+def exported_rows(work: PipelineWork, step: str | None, allow_partial: bool) -> StepRows:
+    """The kept rows of a step (default: the last), to be written somewhere.
+
+    Raises ConfigError for an unknown step, RunError where rows of this step or one before failed, or
+    batches are missing or stale, unless partial is allowed.
+    """
     manifest = work.manifest()
     steps = step_statuses(work, manifest.batches if manifest else [])
     name = work.pipeline.step(step).name if step else steps[-1].name
     if not allow_partial:
         _refuse_partial(work, name, steps)
-    folder = work.folder_of(name)
-    keys = [key for key in work.known_manifest().batches if folder.record(key) is not None]
-    records = [folder.record(key) for key in keys]
-    widened = widen_schema(record.schema for record in records if record is not None)
-    columns: Schema = {
-        column: kind or "string" for column, kind in widened.items() if with_row_id or column != ROW_ID
-    }
+    return StepRows.of(work.folder_of(name), work.known_manifest().batches)
 
-    def tables() -> Tables:
-        for key in keys:
-            table = folder.read(key)
-            assert table is not None
-            conformed = conform(table, columns)
-            yield without_formulas(conformed) if for_spreadsheet else conformed
 
-    schema = arrow_schema(columns)
-    if for_spreadsheet:
-        schema = without_formulas(schema.empty_table()).schema
+def write_file(to: Path, format: Format, tables: Tables, schema: pa.Schema) -> int:
+    """One file of all tables, there whole or not at all; gives how many rows they have.
+
+    Raises StorageError, and UnwritableValue where the format cannot hold a value.
+    """
+    rows = 0
+
+    def counted() -> Tables:
+        nonlocal rows
+        for table in tables:
+            rows += table.num_rows
+            yield table
+
     make_folder(to.absolute().parent)
     with storage_errors(to):
-        _WRITERS[format](tables(), schema, temporary(to))
+        _WRITERS[format](counted(), schema, temporary(to))
     publish(to)
     sync_folder(to.absolute().parent)
-    return sum(record.rows_out for record in records if record is not None)
+    return rows
 
 
-def _format_of(path: Path) -> Format:
+def format_of(path: Path) -> Format:
+    """The format that the file's ending says. Raises ConfigError."""
     for format, extension in EXTENSIONS.items():
         if path.suffix == f".{extension}":
             return format
@@ -104,15 +119,20 @@ def _write_jsonl(tables: Tables, schema: pa.Schema, path: Path) -> None:
 
 
 def _write_json(tables: Tables, schema: pa.Schema, path: Path) -> None:
-    r"""One array; each batch's own array is `[\n…\n]\n`, of which the middle is taken."""
     with open(path, "wb") as file:
-        file.write(b"[\n")
-        separator = b""
-        for table in tables:
-            if table.num_rows:
-                file.write(separator + bytes(encode(table, "json"))[2:-3])
-                separator = b",\n"
-        file.write(b"\n]\n")
+        for piece in json_pieces(tables):
+            file.write(piece)
+
+
+def json_pieces(tables: Tables) -> Iterator[bytes]:
+    r"""The bytes of one array; each table's own array is `[\n…\n]\n`, of which the middle is taken."""
+    yield b"[\n"
+    separator = b""
+    for table in tables:
+        if table.num_rows:
+            yield separator + bytes(encode(table, "json"))[2:-3]
+            separator = b",\n"
+    yield b"\n]\n"
 
 
 def _write_csv(tables: Tables, schema: pa.Schema, path: Path) -> None:

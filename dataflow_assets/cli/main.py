@@ -18,6 +18,7 @@ from dataflow_assets.cli.operator_commands import list_operators
 from dataflow_assets.cli.profile_command import profile_command
 from dataflow_assets.cli.report_command import report
 from dataflow_assets.cli.run_command import run
+from dataflow_assets.cli.sql_command import sql_command
 from dataflow_assets.cli.start_commands import init, new, schema
 from dataflow_assets.cli.trace_command import trace
 from dataflow_assets.errors import DataflowError
@@ -57,6 +58,7 @@ for command in (
     trace,
     report,
     export,
+    sql_command,
     ledger_group,
     failed,
     retry_failed,

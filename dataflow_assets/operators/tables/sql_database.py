@@ -1,6 +1,5 @@
 """Rows in a DuckDB that reaches nothing outside, and what a query on them gives."""
 
-import itertools
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -131,7 +130,7 @@ class Database:
                 self.make_tables(known_to_sql(schema))
             rows = table.select(list(known_to_sql(schema)))
             places = pa.array(range(place, place + table.num_rows), pa.int64())
-            self._insert("input", _as_duckdb_json(rows))
+            self._insert("input", as_duckdb_json(rows))
             self._insert("places", pa.table({ROW_ID: table[ROW_ID], "place": places}))
             counts[key] = table.num_rows
             place += table.num_rows
@@ -181,10 +180,7 @@ class Database:
     def result(self, columns: list[Column]) -> tuple[int, Iterator[pa.Table]]:
         """The number of rows of the result, and the rows in their order, a few at a time."""
         rows = self._one("SELECT count(*) FROM result")[0]
-        selected = ", ".join(column.reading() for column in columns)
-        reader = self._connection.sql(f"SELECT {selected} FROM result").to_arrow_reader(_READ_ROWS)
-        batches = itertools.chain([pa.RecordBatch.from_pylist([], reader.schema)], reader)
-        return rows, (_table(batch, columns) for batch in batches)
+        return rows, typed_rows(self._connection, "FROM result", columns)
 
     def dropped(self, begin: int, end: int) -> pa.Array:
         """The ids of the input rows from one place to another that the result lacks."""
@@ -199,14 +195,33 @@ class Database:
 
 @contextmanager
 def open_database(memory_mb: int) -> Iterator[Database]:
-    """An empty database in a temporary folder; what runs in it reaches no file and no setting."""
+    """An empty database for the rows of a step, closed to the outside."""
+    with closed_duckdb(memory_mb) as connection:
+        yield Database(connection)
+
+
+@contextmanager
+def closed_duckdb(memory_mb: int) -> "Iterator[DuckDBPyConnection]":
+    """An empty DuckDB in a temporary folder; what runs in it reaches no file and no setting."""
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="dataflow-") as folder:
         path = str(Path(folder, "rows.duckdb"))
         with duckdb.connect(path, config={**_SETTINGS, "memory_limit": f"{memory_mb}MiB"}) as connection:
             connection.execute("SET lock_configuration = true")
-            yield Database(connection)
+            yield connection
+
+
+def typed_rows(connection: "DuckDBPyConnection", query: str, columns: list[Column]) -> Iterator[pa.Table]:
+    """The rows of a query in the types that they have here, a few at a time; the first table is empty.
+
+    Raises RunError for NaN and infinity within JSON, duckdb.Error where the query fails.
+    """
+    selected = ", ".join(column.reading() for column in columns)
+    reader = connection.sql(f"SELECT {selected} FROM (\n{query}\n)").to_arrow_reader(_READ_ROWS)
+    yield _table(pa.RecordBatch.from_pylist([], reader.schema), columns)
+    for batch in reader:
+        yield _table(batch, columns)
 
 
 def known_to_sql(schema: Schema) -> Schema:
@@ -214,7 +229,7 @@ def known_to_sql(schema: Schema) -> Schema:
     return {name: kind for name, kind in schema.items() if "\0" not in name}
 
 
-def _as_duckdb_json(rows: pa.Table) -> pa.Table:
+def as_duckdb_json(rows: pa.Table) -> pa.Table:
     """The rows with JSON columns that DuckDB takes as they are: it refuses to convert lone surrogates."""
     fields = [
         field.with_metadata(_DUCKDB_JSON) if column_type(field) == "json" else field for field in rows.schema
@@ -238,7 +253,7 @@ def _canonical(name: str, texts: list[str | None]) -> pa.Array:
     try:
         return column_of([None if text is None else json_value(text) for text in texts], "json")
     except ValueError as error:
-        raise RunError(f"operator 'sql': the column {name!r} of the result: {error}") from error
+        raise RunError(f"the column {name!r} of the result: {error}") from error
 
 
 def _quoted(name: str) -> str:
