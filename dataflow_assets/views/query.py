@@ -99,6 +99,7 @@ class Views:
                 raise ConfigError(
                     "the query is no single SELECT; expected one that reads, such as: FROM source"
                 )
+            self.connection.sql(f"FROM (\n{query}\n)")  # a PRAGMA is a SELECT to some versions
             asked = self.connection.sql(query)
         except duckdb.CatalogException as error:
             raise ConfigError(f"the query: {_one_line(error)} ({self._known()})") from error
