@@ -155,21 +155,26 @@ class Corpora:
         for number, rows in self._grouped(dataset, after, limit, query):
             yield number, assembled(map(_stored, rows), dataset.shape)
 
-    def tables(
-        self, dataset: Dataset, page_rows: int = _PAGE_ROWS, after: int = 0, last: int | None = None
-    ) -> Iterator[pa.Table]:
-        """The conversations as tables with `row_id` and the columns of the data set, a page each."""
+    def tables(self, dataset: Dataset, page_rows: int = _PAGE_ROWS) -> Iterator[pa.Table]:
+        """All conversations that are there now, as tables with `row_id` and the columns of the data set."""
+        query = TurnQuery(last=self.last_number(dataset))
+        return (table for _, table in self.pages(dataset, page_rows, query))
+
+    def pages(
+        self, dataset: Dataset, page_rows: int, query: TurnQuery
+    ) -> Iterator[tuple[list[int], pa.Table]]:
+        """The conversations of which a turn fits the query, in order: their numbers, and as a table."""
         schema: Schema = {ROW_ID: "string", **dataset.columns}
-        numbers = range(after + 1, (self.last_number(dataset) if last is None else last) + 1)
-        query = TurnQuery(first=numbers.start, last=numbers.stop - 1)
+        numbers: list[int] = []
         rows: list[dict[str, object]] = []
-        for _, turns in self._grouped(dataset, after, None, query):
+        for number, turns in self._grouped(dataset, 0, None, query):
+            numbers.append(number)
             rows.append({ROW_ID: turns[0].row_key, **assembled(map(_stored, turns), dataset.shape)})
             if len(rows) == page_rows:
-                yield _table(rows, schema)
-                rows = []
+                yield numbers, _table(rows, schema)
+                numbers, rows = [], []
         if rows:
-            yield _table(rows, schema)
+            yield numbers, _table(rows, schema)
 
     def turns(self, dataset: Dataset, query: TurnQuery, after: int = 0, limit: int = 20) -> list[Row[Any]]:
         """Turns that fit the query and stand behind the id `after`, in order of `row_identifier`, `id`."""
