@@ -20,18 +20,23 @@ from dataflow_assets.corpora.cursors import (
     advance_cursor,
     begin_cursor,
     find_cursor,
+    forget_cursor,
     keep_left,
     rows_in_range,
 )
 from dataflow_assets.corpora.lease import WAIT_S, task_lease
 from dataflow_assets.corpora.store import Corpora, Dataset
-from dataflow_assets.corpora.tables import DATA_COLUMNS, TURNS
+from dataflow_assets.corpora.tables import DATA_COLUMNS, NAME_CHARS, STAGE_CHARS, TURNS
 from dataflow_assets.corpora.writing import unfit, write_back
 from dataflow_assets.errors import ConfigError, ConservationError, CorpusError
 from dataflow_assets.fingerprints import hash_of
+from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import REJECT_REASON, Operator, RowOperator
+from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.sources.sql.spec import CorpusSource
 
 TYPE = "enhance"
+_BATCH_ROWS = 1000
 TURN_COLUMNS: Schema = {
     ROW_ID: "string",
     "row_identifier": "int64",
@@ -46,11 +51,12 @@ class Enhancement(NamedTuple):
     `write` are the columns of turns that are written back; `batch_rows` turns go in one transaction.
     """
 
+    dataset: str
     task: str
     operators: Sequence[RowOperator]
     write: Sequence[str]
     stage: str = "main"
-    batch_rows: int = 1000
+    batch_rows: int = _BATCH_ROWS
 
     def fingerprint(self) -> str:
         """What decides the values that are written."""
@@ -61,12 +67,41 @@ class Enhancement(NamedTuple):
         return hash_of([parts, sorted(self.write)])
 
 
+def enhancement_of_pipeline(
+    pipeline: Pipeline, task: str | None, stage: str, write: Sequence[str], batch_rows: int | None
+) -> Enhancement:
+    """The steps of a pipeline whose source is a data set with `rows: turns`. Raises ConfigError."""
+    source = pipeline.source
+    if not isinstance(source, CorpusSource) or source.rows != "turns" or source.rename or source.columns:
+        raise ConfigError(
+            f"the source of {pipeline.name!r} is not `corpus` with `rows: turns` and all columns as they "
+            "are; expected that, for the steps work on the turns themselves"
+        )
+    before = "source"
+    for step in pipeline.steps:
+        if pipeline.parents(step.name) != [before]:
+            raise ConfigError(
+                f"step {step.name!r} does not follow on {before!r} alone; expected steps in a row: run the "
+                "pipeline, then `corpus write-back`"
+            )
+        if isinstance(pipeline.operator(step), LLMOperator):
+            raise ConfigError(
+                f"step {step.name!r} asks a model, whose answers are paid for and kept by a run; expected "
+                "other operators: run the pipeline, then `corpus write-back`"
+            )
+        before = step.name
+    operators = [pipeline.operator(step) for step in pipeline.steps]
+    rows = batch_rows or pipeline.batch_rows or _BATCH_ROWS
+    return enhancement(source.dataset, task or pipeline.name, operators, write, stage, rows)
+
+
 def enhancement(
+    dataset: str,
     task: str,
     operators: Sequence[Operator],
     write: Sequence[str] = (),
     stage: str = "main",
-    batch_rows: int = 1000,
+    batch_rows: int = _BATCH_ROWS,
 ) -> Enhancement:
     """The enhancement, checked before anything is read. Raises ConfigError.
 
@@ -99,7 +134,12 @@ def enhancement(
             f"the operators change no column of turns, found {', '.join(sorted(touched)) or 'none'}; "
             f"expected some of {', '.join(DATA_COLUMNS)}"
         )
-    return Enhancement(task, fit, chosen, stage, batch_rows)
+    if not 0 < len(task) <= NAME_CHARS or not 0 < len(stage) <= STAGE_CHARS:
+        raise ConfigError(
+            f"the task {task!r} or stage {stage!r} has no name or a long one; expected at most {NAME_CHARS} "
+            f"and {STAGE_CHARS} characters"
+        )
+    return Enhancement(dataset, task, fit, chosen, stage, batch_rows)
 
 
 def enhance(
@@ -124,6 +164,22 @@ def enhance(
             cursor = _next_batch(corpora, dataset, work, cursor, connection)
             told(cursor)
         return cursor
+
+
+def forget_task(corpora: Corpora, dataset: Dataset, task: str, stage: str) -> None:
+    """A task as if it had never begun; what it wrote stays. Raises TaskBusy, ConfigError without it."""
+    key = TaskKey(task, stage, TYPE, dataset.id)
+
+    def forget(connection: Connection) -> None:
+        if find_cursor(connection, key) is None:
+            raise ConfigError(
+                f"there is no task {task!r} with stage {stage!r} on {dataset.name!r}; `dataflow-assets "
+                "corpus tasks` lists them"
+            )
+        forget_cursor(connection, key)
+
+    with task_lease(corpora.database, task) as connection:
+        corpora.database.write(forget, connection)
 
 
 def _begun(connection: Connection, key: TaskKey, fingerprint: str) -> Cursor:

@@ -18,10 +18,11 @@ from dataflow_assets.batch import (
     table_of,
     widen_schema,
 )
+from dataflow_assets.corpora.cursors import Cursor, Left
 from dataflow_assets.corpora.database import CorpusDatabase
 from dataflow_assets.corpora.queries import TurnQuery, conditions
 from dataflow_assets.corpora.shapes import TURN_VALUES, Flat, Shape, Stored, assembled, flattened
-from dataflow_assets.corpora.tables import DATA_COLUMNS, DATASETS, NAME_CHARS, TURNS
+from dataflow_assets.corpora.tables import CURSORS, DATA_COLUMNS, DATASETS, LEFT, NAME_CHARS, TURNS
 from dataflow_assets.databases.upserts import Upsert, upsert
 from dataflow_assets.errors import ConfigError, CorpusError, UnwritableValue
 from dataflow_assets.sources.columns import types_of
@@ -191,6 +192,23 @@ class Corpora:
         other = update(TURNS).where(*conditions(dataset.id, query), TURNS.c.is_deleted.is_(not deleted))
         changed = other.values(is_deleted=deleted, revision=TURNS.c.revision + 1)
         return self.database.write(lambda connection: connection.execute(changed).rowcount)
+
+    def tasks(self) -> list[tuple[str, Cursor]]:
+        """Where imports and enhancements stand, each with the name of its data set, newest last."""
+        query = select(DATASETS.c.name, CURSORS).join_from(
+            CURSORS, DATASETS, CURSORS.c.dataset_file_id == DATASETS.c.id
+        )
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(CURSORS.c.changed_at)).all()
+            return [(name, Cursor(*cursor)) for name, *cursor in rows]
+
+    def left(self, dataset: Dataset, task: str, limit: int) -> list[Left]:
+        """Turns that a task left as they were, by id."""
+        columns = LEFT.c.turn_id, LEFT.c.kind, LEFT.c.reason
+        of = LEFT.c.dataset_file_id == dataset.id, LEFT.c.task == task
+        with self.database.reading() as connection:
+            rows = connection.execute(select(*columns).where(*of).order_by(LEFT.c.turn_id).limit(limit))
+            return [Left(*row) for row in rows]
 
     def last_number(self, dataset: Dataset) -> int:
         """The number of the newest conversation; 0 without one."""

@@ -19,6 +19,7 @@ from sqlalchemy.dialects import mysql
 
 VERSION = 1
 NAME_CHARS = 190
+STAGE_CHARS = 64
 TEXT_COLUMNS = ("data_system", "data_prompt", "data_reasoning", "data_response")
 # What an enhancement may change: the rest says which row it is, and how its conversation is put together.
 DATA_COLUMNS = (*TEXT_COLUMNS, "data_weight", "data_tools")
@@ -79,8 +80,8 @@ CURSORS = Table(
     "corpus_cursors",
     METADATA,
     Column("task", String(NAME_CHARS), primary_key=True),
-    Column("stage", String(64), primary_key=True),
-    Column("type", String(64), primary_key=True),
+    Column("stage", String(STAGE_CHARS), primary_key=True),
+    Column("type", String(STAGE_CHARS), primary_key=True),
     Column("dataset_file_id", BigInteger, primary_key=True, autoincrement=False),
     Column("fingerprint", String(32), nullable=False),
     Column("first_key", BigInteger, nullable=False),
@@ -102,8 +103,8 @@ LEFT = Table(
     "corpus_left",
     METADATA,
     Column("task", String(NAME_CHARS), primary_key=True),
-    Column("stage", String(64), primary_key=True),
-    Column("type", String(64), primary_key=True),
+    Column("stage", String(STAGE_CHARS), primary_key=True),
+    Column("type", String(STAGE_CHARS), primary_key=True),
     Column("turn_id", BigInteger, primary_key=True, autoincrement=False),
     Column("dataset_file_id", BigInteger, nullable=False),
     Column("kind", String(16), nullable=False),

@@ -11,11 +11,12 @@ from dataflow_assets.corpora.enhancing import TURN_COLUMNS, turns_table
 from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.store import Corpora, Dataset
 from dataflow_assets.corpora.tables import TURNS
-from dataflow_assets.errors import SourceError
+from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.sources.chunk import Chunk
 from dataflow_assets.sources.columns import final_names
 from dataflow_assets.sources.naming import unique_slugs
 from dataflow_assets.sources.piece import Found, Known, Piece
+from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.sql.spec import CorpusSource
 from dataflow_assets.sources.states import State, VersionState
 
@@ -80,10 +81,19 @@ class CorpusPiece(Piece):
             after, done = turns[-1].id, done + len(turns)
 
 
+def place_of(source: ReadingSpec, base_dir: Path) -> str:
+    """The store that a source of conversations names; a relative file counts from `base_dir`."""
+    if not isinstance(source, CorpusSource):
+        raise ConfigError(
+            "the source of the pipeline is no data set of a store; expected `source: {corpus: …}`"
+        )
+    place = source.corpus.get_secret_value()
+    return place if "://" in place else str(Path(base_dir, place).absolute())
+
+
 def corpus_pieces(spec: CorpusSource, base_dir: Path, known: Known) -> Found:
     """The blocks of the data set as it is now. Raises ConfigError, CorpusError, SourceError."""
-    place = spec.corpus.get_secret_value()
-    place = place if "://" in place else str(Path(base_dir, place).absolute())
+    place = place_of(spec, base_dir)
     with Corpora(place) as corpora:
         dataset = corpora.dataset(spec.dataset)
         last = corpora.last_number(dataset)
