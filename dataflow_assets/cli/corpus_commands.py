@@ -354,7 +354,8 @@ def enhance(
     The source of the pipeline is `corpus` with `rows: turns`. Killed, the same command goes on.
     """
     from dataflow_assets.control import held_signals
-    from dataflow_assets.corpora.enhancing import enhance, enhancement_of_pipeline
+    from dataflow_assets.corpora.enhancing import enhance
+    from dataflow_assets.corpora.pipeline_enhancing import enhancement_of_pipeline
     from dataflow_assets.pipeline.catalog import find_pipeline
     from dataflow_assets.sources.sql.corpus_pieces import place_of
 

@@ -30,13 +30,10 @@ from dataflow_assets.corpora.tables import DATA_COLUMNS, NAME_CHARS, STAGE_CHARS
 from dataflow_assets.corpora.writing import unfit, write_back
 from dataflow_assets.errors import ConfigError, ConservationError, CorpusError
 from dataflow_assets.fingerprints import hash_of
-from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import REJECT_REASON, Operator, RowOperator
-from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.sources.sql.spec import CorpusSource
 
 TYPE = "enhance"
-_BATCH_ROWS = 1000
+BATCH_ROWS = 1000
 TURN_COLUMNS: Schema = {
     ROW_ID: "string",
     "row_identifier": "int64",
@@ -56,7 +53,7 @@ class Enhancement(NamedTuple):
     operators: Sequence[RowOperator]
     write: Sequence[str]
     stage: str = "main"
-    batch_rows: int = _BATCH_ROWS
+    batch_rows: int = BATCH_ROWS
 
     def fingerprint(self) -> str:
         """What decides the values that are written."""
@@ -67,41 +64,13 @@ class Enhancement(NamedTuple):
         return hash_of([parts, sorted(self.write)])
 
 
-def enhancement_of_pipeline(
-    pipeline: Pipeline, task: str | None, stage: str, write: Sequence[str], batch_rows: int | None
-) -> Enhancement:
-    """The steps of a pipeline whose source is a data set with `rows: turns`. Raises ConfigError."""
-    source = pipeline.source
-    if not isinstance(source, CorpusSource) or source.rows != "turns" or source.rename or source.columns:
-        raise ConfigError(
-            f"the source of {pipeline.name!r} is not `corpus` with `rows: turns` and all columns as they "
-            "are; expected that, for the steps work on the turns themselves"
-        )
-    before = "source"
-    for step in pipeline.steps:
-        if pipeline.parents(step.name) != [before]:
-            raise ConfigError(
-                f"step {step.name!r} does not follow on {before!r} alone; expected steps in a row: run the "
-                "pipeline, then `corpus write-back`"
-            )
-        if isinstance(pipeline.operator(step), LLMOperator):
-            raise ConfigError(
-                f"step {step.name!r} asks a model, whose answers are paid for and kept by a run; expected "
-                "other operators: run the pipeline, then `corpus write-back`"
-            )
-        before = step.name
-    operators = [pipeline.operator(step) for step in pipeline.steps]
-    rows = batch_rows or pipeline.batch_rows or _BATCH_ROWS
-    return enhancement(source.dataset, task or pipeline.name, operators, write, stage, rows)
-
-
 def enhancement(
     dataset: str,
     task: str,
     operators: Sequence[Operator],
     write: Sequence[str] = (),
     stage: str = "main",
-    batch_rows: int = _BATCH_ROWS,
+    batch_rows: int = BATCH_ROWS,
 ) -> Enhancement:
     """The enhancement, checked before anything is read. Raises ConfigError.
 

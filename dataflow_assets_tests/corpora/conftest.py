@@ -1,12 +1,14 @@
 """Places for corpora: a SQLite file, and databases of a real PostgreSQL and a real MariaDB server."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
-from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from dataflow_assets.corpora.store import Corpora
+from dataflow_assets.corpora.tables import CURSORS, DATASETS, LEFT, TURNS
 from dataflow_assets_tests.corpora import mariadb
 from dataflow_assets_tests.serving.ledger import postgres
 
@@ -28,7 +30,8 @@ def mariadb_server() -> Iterator[str]:
         yield url
 
 
-def _postgres_database(url: str) -> str:
+def postgres_database(url: str) -> str:
+    """The URL of an empty schema."""
     import psycopg
 
     name = f"corpora_{next(_NUMBERS)}"
@@ -37,7 +40,8 @@ def _postgres_database(url: str) -> str:
     return f"{url}?options=-csearch_path%3D{name}"
 
 
-def _mariadb_database(url: str) -> str:
+def mariadb_database(url: str) -> str:
+    """The URL of an empty database, whose default is not UTF-8."""
     import pymysql
     from sqlalchemy import make_url
 
@@ -49,18 +53,36 @@ def _mariadb_database(url: str) -> str:
     return url.replace("/corpora", f"/{name}")
 
 
+@pytest.fixture(scope="session")
+def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The store of each kind, made when it is first wanted and shared by all tests of the session."""
+
+    @cache
+    def store(kind: str) -> str:
+        if kind == "sqlite":
+            place = str(tmp_path_factory.mktemp("corpora") / "corpora.sqlite")
+        elif kind == "postgres":
+            place = postgres_database(request.getfixturevalue("postgres_server"))
+        else:
+            place = mariadb_database(request.getfixturevalue("mariadb_server"))
+        Corpora(place, create=True).close()
+        return place
+
+    return store
+
+
 @pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where corpora can be made, of each kind."""
-    if request.param == "sqlite":
-        return str(tmp_path / "corpora.sqlite")
-    if request.param == "postgres":
-        return _postgres_database(request.getfixturevalue("postgres_server"))
-    return _mariadb_database(request.getfixturevalue("mariadb_server"))
+def place(request: pytest.FixtureRequest, stores: Callable[[str], str]) -> str:
+    """An empty store of each kind."""
+    place = stores(request.param)
+    with Corpora(place) as corpora, corpora.database.engine.begin() as connection:
+        for table in (TURNS, DATASETS, CURSORS, LEFT):
+            connection.execute(delete(table))
+    return place
 
 
 @pytest.fixture
 def corpora(place: str) -> Iterator[Corpora]:
-    """An empty store of each kind."""
-    with Corpora(place, create=True) as corpora:
+    """The same, opened."""
+    with Corpora(place) as corpora:
         yield corpora
