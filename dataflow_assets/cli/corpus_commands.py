@@ -200,7 +200,7 @@ def show(
     with _opened(store) as corpora:
         turns = corpora.turns(corpora.dataset(dataset), query._replace(deleted=deleted), after, limit)
     if as_json:
-        print_json([dict(turn._mapping) for turn in turns])
+        print_json([{str(name): value for name, value in turn._mapping.items()} for turn in turns])
         return
     headers = ("id", "row", "turn", "prompt", "response", "weight", "deleted")
     texts = [

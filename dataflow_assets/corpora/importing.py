@@ -16,7 +16,7 @@ from dataflow_assets.corpora.cursors import (
     find_cursor,
 )
 from dataflow_assets.corpora.lease import task_lease
-from dataflow_assets.corpora.shapes import Shape, shape_of_columns
+from dataflow_assets.corpora.shapes import Shape
 from dataflow_assets.corpora.store import Corpora, Dataset, Put
 from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.fingerprints import hash_of
@@ -56,7 +56,7 @@ def import_source(
     that; SourceError, CorpusError; TaskBusy; Stopped between two chunks.
     """
     pieces = find_pieces(spec, base_dir, NOTHING_KNOWN).pieces
-    dataset = corpora.make_dataset(name, shape or shape_of_columns(list(peek_schema(pieces, spec))))
+    dataset = corpora.dataset_for(name, shape, list(peek_schema(pieces, spec)))
     counts = {True: 0, False: 0}
     put, bad = Put(), dict[str, int]()
     for piece in pieces:

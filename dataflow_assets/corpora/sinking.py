@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, Schema, rows_of
 from dataflow_assets.control import StopFlag
-from dataflow_assets.corpora.shapes import Shape, shape_of_columns
+from dataflow_assets.corpora.shapes import Shape
 from dataflow_assets.corpora.store import Corpora, Dataset, Put
 from dataflow_assets.corpora.tables import DATA_COLUMNS
 from dataflow_assets.corpora.writing import write_back
@@ -41,9 +41,7 @@ def put_step(
         )
     rows = exported_rows(work, step, allow_partial)
     columns = rows.columns
-    dataset = corpora.make_dataset(
-        name, shape or shape_of_columns([column for column in columns if column != ROW_ID])
-    )
+    dataset = corpora.dataset_for(name, shape, [column for column in columns if column != ROW_ID])
     before, done = corpora.row_count(dataset), Put()
     for table in rows.tables(columns):
         stop.raise_if_up()

@@ -21,7 +21,15 @@ from dataflow_assets.batch import (
 from dataflow_assets.corpora.cursors import Cursor, Left
 from dataflow_assets.corpora.database import CorpusDatabase
 from dataflow_assets.corpora.queries import TurnQuery, conditions
-from dataflow_assets.corpora.shapes import TURN_VALUES, Flat, Shape, Stored, assembled, flattened
+from dataflow_assets.corpora.shapes import (
+    TURN_VALUES,
+    Flat,
+    Shape,
+    Stored,
+    assembled,
+    flattened,
+    shape_of_columns,
+)
 from dataflow_assets.corpora.tables import CURSORS, DATA_COLUMNS, DATASETS, LEFT, NAME_CHARS, TURNS
 from dataflow_assets.databases.upserts import Upsert, upsert
 from dataflow_assets.errors import ConfigError, CorpusError, UnwritableValue
@@ -82,15 +90,30 @@ class Corpora:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def dataset(self, name: str) -> Dataset:
-        """The data set of this name. Raises ConfigError that lists those that are there."""
+    def find_dataset(self, name: str) -> Dataset | None:
+        """The data set of this name, or None."""
         with self.database.reading() as connection:
             row = connection.execute(select(DATASETS).where(DATASETS.c.name == name)).one_or_none()
-            if row is not None:
-                return _dataset_of(row)
+            return None if row is None else _dataset_of(row)
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set of this name. Raises ConfigError that lists those that are there."""
+        if (found := self.find_dataset(name)) is not None:
+            return found
+        with self.database.reading() as connection:
             names = connection.execute(select(DATASETS.c.name).order_by(DATASETS.c.name).limit(10)).scalars()
             found = ", ".join(map(repr, names)) or "none"
         raise ConfigError(f"there is no data set {name!r} in {self.database.place}; found {found}")
+
+    def dataset_for(self, name: str, shape: Shape | None, columns: Sequence[str]) -> Dataset:
+        """The data set into which rows with these columns go; without a shape the columns say it.
+
+        Raises ConfigError where they do not, or the data set has another shape.
+        """
+        found = self.find_dataset(name)
+        if found is not None and shape is None:
+            return found
+        return self.make_dataset(name, shape or shape_of_columns(columns))
 
     def make_dataset(self, name: str, shape: Shape) -> Dataset:
         """The data set of this name, made where there is none. Raises ConfigError for another shape."""
@@ -132,6 +155,8 @@ class Corpora:
         on the connection `on` where one is held. Raises CorpusError.
         """
         keys = table[ROW_ID].to_pylist()
+        if not keys:
+            return Put()
         if len(set(keys)) < len(keys) or None in keys:
             twice = next(key for key in keys if key is None or keys.count(key) > 1)
             raise CorpusError(f"row_id {twice!r} stands twice or is missing; expected one for each row")

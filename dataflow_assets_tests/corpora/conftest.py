@@ -74,7 +74,11 @@ def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, stores: Callable[[str], str]) -> str:
     """An empty store of each kind."""
-    place = stores(request.param)
+    return emptied(stores(request.param))
+
+
+def emptied(place: str) -> str:
+    """The store, without rows."""
     with Corpora(place) as corpora, corpora.database.engine.begin() as connection:
         for table in (TURNS, DATASETS, CURSORS, LEFT):
             connection.execute(delete(table))
