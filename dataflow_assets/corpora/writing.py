@@ -30,7 +30,7 @@ def write_back(connection: Connection, dataset_id: int, changes: Sequence[Change
     one = one.values({turn[name]: bindparam(f"new_{name}") for name in sorted(names - _KEYS)})
     one = one.values(revision=turn.revision + literal_column("1"))
     rows = [_parameters(change) for change in sorted(changes, key=_id_of)]
-    done = sum(connection.execute(one, row).rowcount for row in rows)
+    done = connection.execute(one, rows).rowcount
     if done != len(rows):
         raise UnguardedWrite(_unmatched(connection, dataset_id, changes, done))
 
