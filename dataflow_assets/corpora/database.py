@@ -124,12 +124,6 @@ class CorpusDatabase:
         """Ends the connections."""
         self.engine.dispose()
 
-    def __enter__(self) -> "CorpusDatabase":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def _check_file(self, path: Path, create: bool) -> None:
         if path.is_dir():
             raise CorpusError(f"the corpora's place {path} is a folder; expected a file")

@@ -64,14 +64,11 @@ def server() -> Iterator[str]:
         assert made.returncode == 0, made.stdout + made.stderr
         options = [
             f"--datadir={data}",
+            f"--socket={data}/socket",
+            f"--pid-file={data}/pid",
             f"--port={port}",
             "--bind-address=127.0.0.1",
             f"--init-file={folder}/setup.sql",
-        ]
-        options += [
-            "--bind-address=127.0.0.1",
-            f"--socket={data}/socket",
-            f"--pid-file={data}/pid",
             "--innodb-flush-log-at-trx-commit=2",
         ]
         with open(folder / "log", "wb") as log:
