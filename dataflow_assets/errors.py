@@ -4,11 +4,14 @@
     ├── ConfigError                a pipeline, a parameter or a name is wrong; nothing was run (exit code 2)
     ├── SourceError                the input cannot be read as it is; nothing was run (exit code 2)
     ├── PipelineBusy               another process runs this pipeline; nothing was run (exit code 2)
+    ├── TaskBusy                   another worker has this task on a corpus; nothing was run (exit code 2)
     ├── RunError                   the run began and could not go on (exit code 1)
     │   ├── StorageError           a file of the root cannot be read or written (full disk, permission)
     │   ├── CorruptFile            a stored file is not what its commit record says
     │   ├── MissingBatch           a batch that is needed was never committed
     │   ├── LedgerError            the ledger of answers is damaged, or cannot be read or written
+    │   ├── CorpusError            a store of corpora cannot be read or written, or holds something else
+    │   │   └── UnguardedWrite     a write that does not name its rows by their ids; nothing was changed
     │   ├── ReplicaError           the replicas of a step cannot be had, or die whatever they are given
     │   ├── ConservationError      an operator lost or invented rows; its commit was refused
     │   ├── UnwritableValue        a value that the step's format cannot hold exactly
@@ -63,6 +66,12 @@ class PipelineBusy(DataflowError):
     exit_code = 2
 
 
+class TaskBusy(DataflowError):
+    """Another worker has this task on a corpus."""
+
+    exit_code = 2
+
+
 class RunError(DataflowError):
     """The run began and could not go on; what was committed stays."""
 
@@ -81,6 +90,14 @@ class MissingBatch(RunError):
 
 class LedgerError(RunError):
     """The ledger of answers is damaged, or cannot be read or written."""
+
+
+class CorpusError(RunError):
+    """A store of corpora cannot be read or written, or holds something else than expected."""
+
+
+class UnguardedWrite(CorpusError):
+    """A write to a corpus that does not name its rows by the ids of rows that are there; nothing changed."""
 
 
 class ReplicaError(RunError):

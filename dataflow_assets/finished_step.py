@@ -43,8 +43,8 @@ def finished_step(
     kept = StepRows.of(work.folder_of(name), batches)
     if not allow_partial and len(kept.records) < len(batches):
         raise RunError(
-            f"{len(kept.records)} of {len(batches)} batches of {name!r} are committed; run `dataflow-assets run "
-            f"{work.pipeline.name}` first, or allow what is partial"
+            f"{len(kept.records)} of {len(batches)} batches of {name!r} are committed; run "
+            f"`dataflow-assets run {work.pipeline.name}` first, or allow what is partial"
         )
     return FinishedStep(name, kept)
 

@@ -115,10 +115,10 @@ def export(
 def _refuse(misplaced: dict[str, bool], to: str) -> None:
     wrong = [option for option, is_misplaced in misplaced.items() if is_misplaced]
     if wrong:
+        where = Address.of(to) if to.startswith(SCHEME) else to
         raise ConfigError(
-            f"{', '.join(wrong)} says nothing of what is written to {Address.of(to) if to.startswith(SCHEME) else to}"
-            "; --append, --for-spreadsheet and --croissant are for one file, --column for --as llamafactory, "
-            "--vector for clickhouse://…"
+            f"{', '.join(wrong)} says nothing of what is written to {where}; --append, --for-spreadsheet and "
+            "--croissant are for one file, --column for --as llamafactory, --vector for clickhouse://…"
         )
 
 

@@ -10,6 +10,7 @@ import click
 
 from dataflow_assets.cli.console import print_error, print_line
 from dataflow_assets.cli.control_commands import pause, resume_command
+from dataflow_assets.cli.corpus_commands import corpus_group
 from dataflow_assets.cli.dvc_command import dvc
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
@@ -65,6 +66,7 @@ for command in (
     dvc,
     sql_command,
     ledger_group,
+    corpus_group,
     failed,
     retry_failed,
     put_back,

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import URL, Select, and_, delete, func, select, true
 
+from dataflow_assets.databases.engines import file_url
 from dataflow_assets.errors import LedgerError
 from dataflow_assets.serving.asking import Where
 from dataflow_assets.serving.calls import Answer, Call
 from dataflow_assets.serving.grouped import Grouped
 from dataflow_assets.serving.ledger_care import ModelStats, Pruned, export_ledger, ledger_stats, prune_ledger
 from dataflow_assets.serving.ledger_changes import Billed, Change, Kept, Leased, Used, write_changes
-from dataflow_assets.serving.ledger_database import LedgerDatabase, file_url, ledger_url
+from dataflow_assets.serving.ledger_database import LedgerDatabase, ledger_url
 from dataflow_assets.serving.ledger_tables import DAY_S, LEASES, SLOT_S, SPEND, Statements
 
 __all__ = ["LOST", "Ledger", "ModelStats", "Pruned", "Spent", "Where"]

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from dataflow_assets.databases.engines import BUSY_S, begin, file_url, flush, postgres_engine, sqlite_engine
 from dataflow_assets.errors import ConfigError, LedgerError
 from dataflow_assets.serving.ledger_tables import ABOUT, METADATA, VERSION
 
-_BUSY_S = 60
+_SYNCHRONOUS = "synchronous = NORMAL"
 _CREATION_LOCK = 0x6C65646765
 _MOVE_AWAY = (
     "put back a copy of the ledger, or move the file away: the next run begins a new one, "
@@ -41,11 +42,6 @@ def ledger_url(place: str) -> URL:
     )
 
 
-def file_url(path: Path) -> URL:
-    """The URL of the SQLite file at this path."""
-    return URL.create("sqlite", database=str(path.absolute()))
-
-
 class LedgerDatabase:
     """The database of a ledger, opened; `place` names it in messages, without a password."""
 
@@ -54,9 +50,9 @@ class LedgerDatabase:
         self.place = str(self.file) if self.file else f"{url.host or 'localhost'}/{url.database or ''}"
         if self.file:
             _ensure_file(self.file, create)
-            self.engine = _sqlite_engine(self.file)
+            self.engine = sqlite_engine(self.file, _SYNCHRONOUS)
         else:
-            self.engine = _postgres_engine(url)
+            self.engine = postgres_engine(url, "a ledger in PostgreSQL")
         self._folder_synced = False
         try:
             self._ensure_tables(create)
@@ -74,7 +70,7 @@ class LedgerDatabase:
     def writing(self) -> Iterator[Connection]:
         """A transaction: all of it or nothing, and it survives a kill once it is left. Raises LedgerError."""
         with database_errors(self.place, "written"), self.engine.connect() as connection:
-            _begin(connection)
+            begin(connection)
             yield connection
             connection.commit()
 
@@ -84,9 +80,9 @@ class LedgerDatabase:
             return
         try:
             with contextlib.suppress(FileNotFoundError):
-                _flush(Path(f"{self.file}-wal"))
+                flush(Path(f"{self.file}-wal"))
             if not self._folder_synced:
-                _flush(self.file.parent)
+                flush(self.file.parent)
                 self._folder_synced = True
         except OSError as error:
             raise LedgerError(
@@ -141,7 +137,7 @@ def database_errors(place: str, done: str) -> Iterator[None]:
 
 def _advice(cause: BaseException) -> str:
     if isinstance(cause, sqlite3.OperationalError) and "locked" in str(cause):
-        return f"another process has held it for {_BUSY_S} s: end that one, then run the same command again"
+        return f"another process has held it for {BUSY_S} s: end that one, then run the same command again"
     if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
         return _MOVE_AWAY
     return "make room, give permission or bring the server back, then run the same command again"
@@ -207,54 +203,19 @@ def _create_file(path: Path) -> None:
         made = Path(folder) / "ledger"
         with database_errors(str(path), "made"):
             _fill_file(made)
-        _flush(made)
+        flush(made)
         with contextlib.suppress(FileExistsError):
             os.link(made, path)
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def _fill_file(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
-    engine = _sqlite_engine(path)
+    engine = sqlite_engine(path, _SYNCHRONOUS)
     try:
         with engine.begin() as connection:
             _make_tables(connection)
     finally:
         engine.dispose()
-
-
-def _sqlite_engine(path: Path) -> Engine:
-    engine = create_engine(file_url(path), connect_args={"timeout": _BUSY_S, "check_same_thread": False})
-
-    @event.listens_for(engine, "connect")
-    def _set_up(connection: sqlite3.Connection, record: object) -> None:
-        connection.isolation_level = None  # the driver would begin transactions by itself, and late
-        connection.execute("PRAGMA synchronous = NORMAL")
-
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    """Takes SQLite's lock for writing at once: one that reads first may be refused it later."""
-    driver = connection.connection.driver_connection
-    if isinstance(driver, sqlite3.Connection):
-        driver.execute("BEGIN IMMEDIATE")
-
-
-def _postgres_engine(url: URL) -> Engine:
-    try:
-        return create_engine(url, pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "a ledger in PostgreSQL needs the package psycopg; pip install 'dataflow_assets[postgres]'"
-        ) from error
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,7 @@
 """The tables of the ledger, and the statements on them, for SQLite and PostgreSQL."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -20,7 +20,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+
+from dataflow_assets.databases.upserts import Upsert, adding, replacing
 
 VERSION = 1
 # Every time zone's midnight falls on a quarter of an hour, so any calendar month can be summed.
@@ -73,8 +74,6 @@ HITS = Table(
     Column("hits", BigInteger, nullable=False),
 )
 
-Upsert = sqlite.Insert | postgresql.Insert
-
 
 @dataclass(frozen=True)
 class Statements:
@@ -91,13 +90,12 @@ class Statements:
     @classmethod
     def of(cls, dialect: str) -> "Statements":
         """Those of `sqlite` or `postgresql`."""
-        insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
         return cls(
             look_up=_look_up(),
-            keep=_replacing(insert(ANSWERS)),
-            spend=_adding(insert(SPEND), "calls", "tokens_in", "tokens_out", "cost"),
-            hit=_adding(insert(HITS), "hits"),
-            lease=_replacing(insert(LEASES)),
+            keep=replacing(ANSWERS, dialect),
+            spend=adding(SPEND, dialect, "calls", "tokens_in", "tokens_out", "cost"),
+            hit=adding(HITS, dialect, "hits"),
+            lease=replacing(LEASES, dialect),
             release=delete(LEASES).where(
                 LEASES.c.pipeline == bindparam("pipeline"), LEASES.c.step == bindparam("step")
             ),
@@ -115,20 +113,3 @@ def _use() -> Update:
     named = ANSWERS.c.key.in_(bindparam("keys", expanding=True))
     free = select(ANSWERS.c.key).where(named).with_for_update(skip_locked=True)
     return update(ANSWERS).where(ANSWERS.c.key.in_(free)).values(used_at=bindparam("now"))
-
-
-def _replacing(insert: Upsert) -> Upsert:
-    """The row takes the place of one with the same key."""
-    keys = _keys(insert)
-    others = {column.name: column for column in insert.excluded if column.name not in keys}
-    return insert.on_conflict_do_update(index_elements=keys, set_=others)
-
-
-def _adding(insert: Upsert, *names: str) -> Upsert:
-    """The numbers are added to those of a row with the same key."""
-    sums = {name: insert.table.c[name] + insert.excluded[name] for name in names}
-    return insert.on_conflict_do_update(index_elements=_keys(insert), set_=sums)
-
-
-def _keys(insert: Upsert) -> list[str]:
-    return [column.name for column in cast(Table, insert.table).primary_key.columns]

@@ -9,8 +9,16 @@ from dataflow_assets.pipeline.problems import KIND
 from dataflow_assets.sources.generated.spec import EmptySource, GeneratorSource
 from dataflow_assets.sources.hub.spec import HubSource, ModelScopeSource
 from dataflow_assets.sources.spec import SourceSpec
+from dataflow_assets.sources.sql.spec import CorpusSource, SqlSource
 
-_KEYS = {HubSource: "hf", ModelScopeSource: "ms", GeneratorSource: "generator", EmptySource: "empty"}
+_KEYS = {
+    HubSource: "hf",
+    ModelScopeSource: "ms",
+    GeneratorSource: "generator",
+    EmptySource: "empty",
+    SqlSource: "sql",
+    CorpusSource: "corpus",
+}
 _FILES = f"{KIND}files"
 _SHORT = ("hf", "ms", "generator")
 
@@ -40,7 +48,9 @@ _Kinds = Annotated[
     | Annotated[HubSource, Tag(f"{KIND}hf")]
     | Annotated[ModelScopeSource, Tag(f"{KIND}ms")]
     | Annotated[GeneratorSource, Tag(f"{KIND}generator")]
-    | Annotated[EmptySource, Tag(f"{KIND}empty")],
+    | Annotated[EmptySource, Tag(f"{KIND}empty")]
+    | Annotated[SqlSource, Tag(f"{KIND}sql")]
+    | Annotated[CorpusSource, Tag(f"{KIND}corpus")],
     Discriminator(_kind),
 ]
 AnySource = Annotated[_Kinds, BeforeValidator(from_text, json_schema_input_type=_Kinds | str)]

@@ -13,6 +13,20 @@ from dataflow_assets.sources.hub.spec import HubSource, ModelScopeSource
 from dataflow_assets.sources.piece import Found, Known
 from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
+from dataflow_assets.sources.sql.spec import CorpusSource, SqlSource
+
+
+def _sql_pieces(spec: SqlSource, base_dir: Path, known: Known) -> Found:
+    from dataflow_assets.sources.sql.query_pieces import sql_pieces
+
+    return sql_pieces(spec, base_dir, known)
+
+
+def _corpus_pieces(spec: CorpusSource, base_dir: Path, known: Known) -> Found:
+    from dataflow_assets.sources.sql.corpus_pieces import corpus_pieces
+
+    return corpus_pieces(spec, base_dir, known)
+
 
 _Finder = Callable[[Any, Path, Known], Found]
 _FINDERS: dict[type[ReadingSpec], _Finder] = {
@@ -21,6 +35,8 @@ _FINDERS: dict[type[ReadingSpec], _Finder] = {
     ModelScopeSource: modelscope_pieces,
     EmptySource: empty_pieces,
     GeneratorSource: generator_pieces,
+    SqlSource: _sql_pieces,
+    CorpusSource: _corpus_pieces,
 }
 
 

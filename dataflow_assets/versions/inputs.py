@@ -6,7 +6,7 @@ from dataflow_assets.sources.opening import find_pieces
 
 
 def inputs_now(work: PipelineWork) -> dict[str, str]:
-    """The hash of each part of the source: of a file its content's, of others what tells their versions apart.
+    """The hash of each part of the source: of a file its content's, else of its version.
 
     What was read before and looks the same is not read for it. Raises SourceError.
     """

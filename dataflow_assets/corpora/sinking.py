@@ -1,0 +1,116 @@
+"""A step of a pipeline into a store of corpora: as conversations, or as columns written back to its turns."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from dataflow_assets.batch import ROW_ID, Schema, rows_of
+from dataflow_assets.control import StopFlag
+from dataflow_assets.corpora.shapes import Shape
+from dataflow_assets.corpora.store import Corpora, Dataset, Put
+from dataflow_assets.corpora.tables import DATA_COLUMNS
+from dataflow_assets.corpora.writing import write_back
+from dataflow_assets.errors import ConfigError, CorpusError, UnguardedWrite
+from dataflow_assets.finished_step import finished_step
+from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.sources.sql.spec import CorpusSource
+
+
+def put_step(
+    work: PipelineWork,
+    step: str | None,
+    corpora: Corpora,
+    name: str,
+    stop: StopFlag,
+    shape: Shape | None = None,
+    allow_partial: bool = False,
+    told: Callable[[Put], None] = lambda put: None,
+) -> Put:
+    """Puts the kept rows of a step (default: the last) into a data set, each batch in one transaction.
+
+    A row that is there by its `row_id` is replaced, so that a run that was killed is simply done again.
+    Raises ConfigError where the step came out of that data set, and what `finished_step` and
+    `Corpora.put` raise.
+    """
+    source = work.pipeline.source
+    if isinstance(source, CorpusSource) and source.dataset == name:
+        raise ConfigError(
+            f"the rows of {work.pipeline.name!r} came out of a data set {name!r}; expected another one to "
+            "put them into, for they would be new conversations of it: `corpus write-back` changes "
+            "turns in place"
+        )
+    rows = finished_step(work, step, allow_partial).kept
+    columns = rows.columns
+    dataset = corpora.dataset_for(name, shape, [column for column in columns if column != ROW_ID])
+    before, done = corpora.row_count(dataset), Put()
+    for table in rows.tables(columns):
+        stop.raise_if_up()
+        done = done.plus(corpora.put(dataset, table))
+        told(done)
+    _check_count(corpora, dataset, before + done.new - done.removed)
+    return done
+
+
+def write_back_step(
+    work: PipelineWork,
+    step: str | None,
+    corpora: Corpora,
+    write: Sequence[str],
+    stop: StopFlag,
+    allow_partial: bool = False,
+    told: Callable[[int], None] = lambda turns: None,
+) -> int:
+    """Writes columns of a step back to the turns that its rows are; how many. A batch is one transaction.
+
+    The pipeline's source is the data set with `rows: turns`. Raises ConfigError where it is not,
+    UnguardedWrite where a row is no turn of it: nothing of its batch was changed.
+    """
+    source = work.pipeline.source
+    if not isinstance(source, CorpusSource) or source.rows != "turns":
+        raise ConfigError(
+            f"the source of {work.pipeline.name!r} is not `corpus` with `rows: turns`; expected that, for "
+            "the rows of other sources are no turns that could be changed"
+        )
+    dataset = corpora.dataset(source.dataset)
+    rows = finished_step(work, step, allow_partial).kept
+    back = {new: old for old, new in source.rename.items()}
+    columns: Schema = {name: kind for name, kind in rows.columns.items() if back.get(name, name) in write}
+    if missing := sorted(set(write) - {back.get(name, name) for name in columns}):
+        raise ConfigError(f"the step has no column {', '.join(missing)}; found {', '.join(rows.columns)}")
+    if unknown := sorted(set(write) - set(DATA_COLUMNS)):
+        raise ConfigError(
+            f"{', '.join(unknown)} cannot be written back; expected some of {', '.join(DATA_COLUMNS)}"
+        )
+    before, done = corpora.row_count(dataset), 0
+    columns[ROW_ID] = "string"
+    for table in rows.tables(columns):
+        stop.raise_if_up()
+        changes = _changes(table, back)
+        corpora.database.write(lambda on, changes=changes: write_back(on, dataset.id, changes))
+        done += len(changes)
+        told(done)
+    _check_count(corpora, dataset, before)
+    return done
+
+
+def _changes(table: pa.Table, back: Mapping[str, str]) -> list[dict[str, object]]:
+    changes: list[dict[str, object]] = []
+    for row in rows_of(table):
+        id = str(row.pop(ROW_ID))
+        number = id.rpartition(":")[2]
+        if not number.isdecimal():
+            raise UnguardedWrite(
+                f"the row {id!r} is no turn: its id ends in {number!r}, expected the id of a turn; nothing "
+                "of its batch was changed"
+            )
+        changes.append({"id": int(number), **{back.get(name, name): value for name, value in row.items()}})
+    return changes
+
+
+def _check_count(corpora: Corpora, dataset: Dataset, expected: int) -> None:
+    found = corpora.row_count(dataset)
+    if found != expected:
+        raise CorpusError(
+            f"the data set {dataset.name!r} has {found} turns at the end, expected {expected}: something "
+            "else has added or removed rows meanwhile; look whether that was meant"
+        )

@@ -1,0 +1,1 @@
+"""Databases that this package keeps things in or reads: engines, transactions and upserts."""
