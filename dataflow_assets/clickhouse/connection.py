@@ -1,5 +1,6 @@
 """A connection to a ClickHouse server whose errors are ours and tell no password."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dataflow_assets.clickhouse.address import Address
-from dataflow_assets.errors import ConfigError, RunError
+from dataflow_assets.errors import ConfigError, DataflowError
 from dataflow_assets.optional_packages import require
 
 if TYPE_CHECKING:
@@ -22,31 +23,41 @@ _INSERT_SETTINGS = {"insert_deduplicate": 0, "async_insert": 0, "input_format_nu
 
 
 class Connection:
-    """What is asked of one server."""
+    """What is asked of one server. `failure` is what is raised where it fails, and `advice` ends its text."""
 
-    def __init__(self, client: "Client", address: Address) -> None:
+    def __init__(self, client: "Client", address: Address, failure: type[DataflowError], advice: str) -> None:
         self._client = client
         self._address = address
+        self._failure = failure
+        self._advice = advice
 
     def rows(self, query: str, **parameters: object) -> list[tuple]:
-        """All rows of a small result; `{name:Type}` in the query is the parameter. Raises RunError."""
+        """All rows of a small result; `{name:Type}` in the query is the parameter."""
         with self._errors():
             return [tuple(row) for row in self._client.query(query, parameters=parameters).result_rows]
 
     def run(self, command: str, **parameters: object) -> None:
-        """Runs a command. Raises RunError."""
+        """Runs a command."""
         with self._errors():
             self._client.command(command, parameters=parameters)
 
     def insert(self, table: str, rows: pa.Table) -> None:
-        """Inserts rows into a table, whose name is quoted already. Raises RunError."""
+        """Inserts rows into a table, whose name is quoted already."""
         with self._errors():
             self._client.insert_arrow(table, rows, settings=dict(_INSERT_SETTINGS))
 
     @contextmanager
-    def arrow_batches(self, query: str, **parameters: object) -> Iterator[Iterator[pa.RecordBatch]]:
-        """The rows of a large result, a block at a time. Raises RunError."""
-        with self._errors(), self._client.query_arrow_stream(query, parameters=parameters) as stream:
+    def arrow_batches(
+        self, query: str, block_rows: int, **parameters: object
+    ) -> Iterator[Iterator[pa.RecordBatch]]:
+        """The rows of a large result, a block of at most `block_rows` at a time."""
+        settings = {"max_block_size": block_rows, "output_format_json_quote_denormals": 1}
+        with (
+            self._errors(),
+            self._client.query_arrow_stream(
+                query, parameters=parameters, settings=settings, use_strings=True
+            ) as stream,
+        ):
             yield iter(stream)
 
     @contextmanager
@@ -55,13 +66,15 @@ class Connection:
 
         try:
             yield
-        except ClickHouseError as error:
-            raise _told(error, self._address) from error
+        except (ClickHouseError, pa.ArrowException, OSError) as error:
+            raise _told(error, self._address, self._failure, self._advice) from error
 
 
-@contextmanager
-def connected(address: Address, asker: str) -> Iterator[Connection]:
-    """A connection for a while. Raises ConfigError without the extra or the right password, RunError."""
+def connect(address: Address, asker: str, failure: type[DataflowError], advice: str) -> Connection:
+    """A connection, open as long as it is used. Any thread may ask.
+
+    Raises ConfigError without the extra or the right user and password, the failure where there is no server.
+    """
     require({"clickhouse_connect": "clickhouse"}, asker)
     import clickhouse_connect
     from clickhouse_connect.driver.exceptions import ClickHouseError
@@ -77,14 +90,13 @@ def connected(address: Address, asker: str) -> Iterator[Connection]:
             autogenerate_session_id=False,
         )
     except ClickHouseError as error:
-        raise _told(error, address) from error
-    try:
-        yield Connection(client, address)
-    finally:
-        client.close()
+        raise _told(error, address, failure, advice) from error
+    connection = Connection(client, address, failure, advice)
+    weakref.finalize(connection, client.close)
+    return connection
 
 
-def _told(error: Exception, address: Address) -> ConfigError | RunError:
+def _told(error: Exception, address: Address, failure: type[DataflowError], advice: str) -> DataflowError:
     text = " ".join(str(error).split())
     if address.password:
         text = text.replace(address.password, "***")
@@ -94,7 +106,7 @@ def _told(error: Exception, address: Address) -> ConfigError | RunError:
         return ConfigError(f"{text}; CREATE DATABASE first, or name another")
     if code in _REFUSED_CODES:
         return ConfigError(f"{text}; check user, password and grants (CLICKHOUSE_USER, CLICKHOUSE_PASSWORD)")
-    return RunError(f"{text}; run the same command again, what is complete is not sent again")
+    return failure(f"{text}; {advice}")
 
 
 def quoted(name: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, json_value
 from dataflow_assets.clickhouse.address import Address
-from dataflow_assets.clickhouse.connection import Connection, connected
+from dataflow_assets.clickhouse.connection import Connection, connect
 from dataflow_assets.clickhouse.table import BATCH, HASH, VERSION, Table, table_for
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.finished_step import finished_step
@@ -24,6 +24,7 @@ _INSERT_ROWS = 100_000
 _INSERT_BYTES = 64 * 2**20
 _NAMED_AT_ONCE = 500
 _ROUNDS = 3
+_ADVICE = "run the same command again, what is complete is not sent again"
 _GROUP = f"{BATCH}, {HASH}, {VERSION}"
 Named = tuple[str, str]
 
@@ -68,10 +69,10 @@ def export_to_clickhouse(
     columns = rows.columns
     if unknown := [name for name in vectors if columns.get(name) != "json"]:
         raise ConfigError(f"--vector {unknown[0]!r} is no JSON column of the step, which has {list(columns)}")
-    with connected(address, "export to ClickHouse") as connection:
-        lengths = {name: _length_of(rows, name) for name in vectors}
-        table = table_for(connection, address, columns, lengths)
-        return _Export(connection, table, f"{work.pipeline.name}/{_name_of(work, step)}/", rows).run()
+    connection = connect(address, "export to ClickHouse", RunError, _ADVICE)
+    lengths = {name: _length_of(rows, name) for name in vectors}
+    table = table_for(connection, address, columns, lengths)
+    return _Export(connection, table, f"{work.pipeline.name}/{_name_of(work, step)}/", rows).run()
 
 
 def _name_of(work: PipelineWork, step: str | None) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from dataflow_assets.pipeline.problems import KIND
+from dataflow_assets.sources.clickhouse.spec import ClickHouseSource
 from dataflow_assets.sources.generated.spec import EmptySource, GeneratorSource
 from dataflow_assets.sources.hub.spec import HubSource, ModelScopeSource
 from dataflow_assets.sources.spec import SourceSpec
@@ -18,6 +19,7 @@ _KEYS = {
     EmptySource: "empty",
     SqlSource: "sql",
     CorpusSource: "corpus",
+    ClickHouseSource: "clickhouse",
 }
 _FILES = f"{KIND}files"
 _SHORT = ("hf", "ms", "generator")
@@ -50,7 +52,8 @@ _Kinds = Annotated[
     | Annotated[GeneratorSource, Tag(f"{KIND}generator")]
     | Annotated[EmptySource, Tag(f"{KIND}empty")]
     | Annotated[SqlSource, Tag(f"{KIND}sql")]
-    | Annotated[CorpusSource, Tag(f"{KIND}corpus")],
+    | Annotated[CorpusSource, Tag(f"{KIND}corpus")]
+    | Annotated[ClickHouseSource, Tag(f"{KIND}clickhouse")],
     Discriminator(_kind),
 ]
 AnySource = Annotated[_Kinds, BeforeValidator(from_text, json_schema_input_type=_Kinds | str)]

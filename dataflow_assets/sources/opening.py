@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dataflow_assets.sources.clickhouse.pieces import clickhouse_pieces
+from dataflow_assets.sources.clickhouse.spec import ClickHouseSource
 from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.generated.pieces import empty_pieces, generator_pieces
 from dataflow_assets.sources.generated.spec import EmptySource, GeneratorSource
@@ -37,6 +39,7 @@ _FINDERS: dict[type[ReadingSpec], _Finder] = {
     GeneratorSource: generator_pieces,
     SqlSource: _sql_pieces,
     CorpusSource: _corpus_pieces,
+    ClickHouseSource: clickhouse_pieces,
 }
 
 

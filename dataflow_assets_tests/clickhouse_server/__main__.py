@@ -1,4 +1,4 @@
-"""The server's process; ends when its standard input does. `/fault` makes an insert go wrong."""
+"""The server's process; ends when its standard input does. `/fault` makes a query go wrong, `/calm` none."""
 
 import argparse
 import base64
@@ -154,6 +154,9 @@ def handler_of(engine: Engine, user: str, password: str) -> type[BaseHTTPRequest
                 return self._send(200, b"Ok.\n")
             if address.path == "/fault":
                 engine.faults.append(options)
+                return self._send(200, b"")
+            if address.path == "/calm":
+                engine.faults.clear()
                 return self._send(200, b"")
             if self.headers.get("Authorization") != expected:
                 return self._refused(

@@ -19,8 +19,9 @@ def clickhouse_process() -> Iterator[ClickHouse]:
 
 @pytest.fixture
 def clickhouse(clickhouse_process: ClickHouse, monkeypatch: pytest.MonkeyPatch) -> ClickHouse:
-    """The server, with its password in the environment."""
+    """The server, with its password in the environment and nothing that goes wrong."""
     monkeypatch.setenv("CLICKHOUSE_PASSWORD", PASSWORD)
+    clickhouse_process.calm()
     return clickhouse_process
 
 

@@ -8,9 +8,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
+
+if TYPE_CHECKING:
+    from clickhouse_connect.driver.client import Client
 
 _ROOT = Path(__file__).parents[2]
 USER = "loader"
@@ -25,6 +29,7 @@ class ClickHouse:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._client: Client | None = None
         self.port = 0
         self.start()
 
@@ -51,13 +56,14 @@ class ClickHouse:
         """The rows of a query or command, asked by a plain client of clickhouse-connect."""
         import clickhouse_connect
 
-        with clickhouse_connect.get_client(
-            host="127.0.0.1", port=self.port, username=USER, password=PASSWORD
-        ) as client:
-            if query.split()[0] in ("SELECT", "SHOW", "DESCRIBE"):
-                return [tuple(row) for row in client.query(query).result_rows]
-            client.command(query)
-            return []
+        if self._client is None:
+            self._client = clickhouse_connect.get_client(
+                host="127.0.0.1", port=self.port, username=USER, password=PASSWORD
+            )
+        if query.split()[0] in ("SELECT", "SHOW", "DESCRIBE"):
+            return [tuple(row) for row in self._client.query(query).result_rows]
+        self._client.command(query)
+        return []
 
     def fault(self, kind: str, contains: str = "INSERT", skip: int = 0) -> None:
         """One query with these words goes wrong, after `skip` that do not.
@@ -66,6 +72,10 @@ class ClickHouse:
         answered; `kill`: run, and the server is gone.
         """
         self._post("/fault?" + urlencode({"kind": kind, "contains": contains, "skip": skip}))
+
+    def calm(self) -> None:
+        """Nothing goes wrong any more."""
+        self._post("/calm")
 
     def _post(self, path: str) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -86,6 +96,9 @@ class ClickHouse:
         self._folder.cleanup()
 
     def _kill(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
         self.process.kill()
         self.process.wait(10)
         for pipe in (self.process.stdin, self.process.stdout):

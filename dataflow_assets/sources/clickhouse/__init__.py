@@ -1,0 +1,1 @@
+"""A table or query of ClickHouse as a source."""
