@@ -11,6 +11,7 @@ from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.status import StepStatus, step_statuses
 
@@ -49,9 +50,7 @@ def export_step(
     }
 
     def tables() -> Tables:
-        for key in keys:
-            table = folder.read(key)
-            assert table is not None
+        for table in folder.read_each(keys):
             conformed = conform(table, columns)
             yield without_formulas(conformed) if for_spreadsheet else conformed
 
@@ -88,7 +87,7 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus]) -> N
         if status.failed:
             raise RunError(
                 f"{status.failed} rows failed in step {status.name!r} and are not in the export; see "
-                f"{work.folder_of(status.name).path / '_failed'}, or export with --allow-partial"
+                f"{place_of(work.folder_of(status.name).path / '_failed')}, or export with --allow-partial"
             )
 
 

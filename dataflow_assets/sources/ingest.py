@@ -24,12 +24,13 @@ from dataflow_assets.batch import (
     widen,
     widen_schema,
 )
-from dataflow_assets.control import StopFlag
+from dataflow_assets.control import StopFlag, look_again
 from dataflow_assets.errors import SourceError
 from dataflow_assets.io.batch_stream import Committed, Look, Ready, alone, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.io.layout import WHOLE_KEY, PipelineLayout
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.step_folder import Origin
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline import Pipeline
@@ -72,6 +73,7 @@ def settings_hash(pipeline: Pipeline) -> str:
 
 def read_manifest(pipeline: Pipeline, layout: PipelineLayout) -> Manifest | None:
     """The manifest of this pipeline and prefix, or None. Raises StorageError, RunError."""
+    look_again(layout.folder)
     manifest = Manifest.read(layout.manifest_file)
     return manifest if manifest is not None and manifest.prefix == pipeline.prefix else None
 
@@ -312,7 +314,7 @@ class SourceIngest:
         counts = ", ".join(f"{count} x {reason}" for reason, count in bad.items())
         return (
             f"the source has no good row: every line of {names} was rejected ({counts}); see "
-            f"{self.folder.path / '_rejected'} for the lines, or set source.format"
+            f"{place_of(self.folder.path / '_rejected')} for the lines, or set source.format"
         )
 
 
