@@ -15,7 +15,9 @@ from typing import IO
 
 from dataflow_assets.errors import PauseCause, Paused, PipelineBusy, Stopped, StorageError
 from dataflow_assets.io.atomic import make_folder, storage_errors
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.replacement import finish_replacements
+from dataflow_assets.io.storage import storage_of
 
 LOCK_FILE = ".lock"
 _LOOKERS_S = 0.5
@@ -29,9 +31,10 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
     """Holds the pipeline's folder for this process; within the process it may be taken again.
 
     The kernel frees the lock when the process dies, however it dies; what it had begun to replace
-    is finished here. Gives the time (seconds since
-    the epoch) at which a holder that died without ending had begun, else None. Raises PipelineBusy
-    that names the holder, StorageError where the folder cannot be made.
+    is finished here. On an object store a lease keeps other machines out, and the folder is made what the
+    store has. Gives the time (seconds since the epoch) at which a holder that died without ending had
+    begun, else None. Raises PipelineBusy that names the holder, StorageError where the folder cannot be
+    made or the store does not answer.
     """
     make_folder(folder)
     path = str(folder.resolve() / LOCK_FILE)
@@ -41,9 +44,12 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
         if owner:
             _held[path], died = _locked(path)
     try:
-        if owner:
+        if not owner:
+            yield None
+            return
+        with storage_of(folder).held(folder) as died_elsewhere:
             finish_replacements(folder)
-        yield died
+            yield died if died_elsewhere is None else died_elsewhere
     finally:
         if owner:
             with _held_guard:
@@ -64,8 +70,8 @@ def _locked(path: str) -> tuple[IO[str], float | None]:
         holder = file.read(200).strip() or "another process"
         file.close()
         raise PipelineBusy(
-            f"the pipeline in {os.path.dirname(path)} is being run by {holder}; wait for it, or stop it: "
-            "what it has committed is kept"
+            f"the pipeline in {place_of(Path(path).parent)} is being run by {holder}; wait for it, or stop "
+            "it: what it has committed is kept"
         )
     status = os.fstat(file.fileno())
     died = status.st_mtime if status.st_size else None
@@ -108,6 +114,20 @@ def run_is_over(folder: Path) -> Iterator[None]:
 
 def is_locked(folder: Path) -> bool:
     """Whether a process, this one or another, holds the pipeline's folder now; see `run_is_over`."""
+    return _is_locked_here(folder) or storage_of(folder).is_held(folder)
+
+
+def look_again(folder: Path) -> None:
+    """Makes a copy of an object store's folder what the store has now, unless a run here keeps it so.
+
+    Raises StorageError.
+    """
+    storage = storage_of(folder)
+    if not storage.is_local and not _is_locked_here(folder):
+        storage.refresh(folder)
+
+
+def _is_locked_here(folder: Path) -> bool:
     path = folder / LOCK_FILE
     if (own := str(folder.resolve() / LOCK_FILE)) in _held:
         return own not in _over

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataflow_assets.batch import ROW_ID, Schema
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.status import StepStatus, step_statuses
 from dataflow_assets.step_rows import StepRows
@@ -78,7 +79,7 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus], told
         if status.failed:
             raise RunError(
                 f"{status.failed} rows failed in step {status.name!r} and are not in {told}; see "
-                f"{work.folder_of(status.name).path / '_failed'}, or allow what is partial "
+                f"{place_of(work.folder_of(status.name).path / '_failed')}, or allow what is partial "
                 "(--allow-partial, or allow_partial=True in Python)"
             )
 

@@ -17,6 +17,7 @@ from dataflow_assets.failed_queue.homes import move_edits
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
+from dataflow_assets.io.objects.places import is_copy, local_folder, place_of
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.operators.llm.operator import DEFAULT_SERVING, LLMOperator
 from dataflow_assets.operators.operator import DatasetOperator, Operator
@@ -57,14 +58,10 @@ def state_name(step: str) -> str:
 def root_of(pipeline: Pipeline) -> Path:
     """Where the pipeline's files go: its own root, else DATAFLOW_ROOT, else `dataflow_data` here.
 
-    Raises ConfigError for a URL: batches are committed by renames of a local file system.
+    Of a URL, the folder on this disk that is a copy of it; raises ConfigError for one that cannot be a root.
     """
     root = pipeline.resolved_root or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT
-    if "://" in root:
-        raise ConfigError(
-            f"root {root!r} is a URL; expected a local folder (object stores are not supported yet)"
-        )
-    return Path(root).resolve()
+    return local_folder(root) if "://" in root else Path(root).resolve()
 
 
 @dataclass(frozen=True)
@@ -104,8 +101,8 @@ class PipelineWork:
         manifest = self.manifest()
         if manifest is None:
             raise MissingBatch(
-                f"the source of pipeline {self.pipeline.name!r} was not read into {self.layout.folder}; "
-                f"materialize its asset {SOURCE!r} first"
+                f"the source of pipeline {self.pipeline.name!r} was not read into "
+                f"{place_of(self.layout.folder)}; materialize its asset {SOURCE!r} first"
             )
         return manifest
 
@@ -238,15 +235,21 @@ class PipelineWork:
     @property
     def identity(self) -> str:
         """The pipeline's name and the hash of its folder: what spend and pauses are kept under."""
-        return self.spends_as or f"{self.pipeline.name}@{hash_of(str(self.layout.folder))[:12]}"
+        return self.spends_as or f"{self.pipeline.name}@{hash_of(place_of(self.layout.folder))[:12]}"
 
     @property
     def ledger(self) -> str:
-        """File or URL of the answers: the pipeline's own, else `ledger.sqlite` in the root."""
+        """File or URL of the answers: the pipeline's own, else `ledger.sqlite` in the root.
+
+        With a root on an object store, where no database can be, it is in the root that would hold without.
+        """
         named = self.pipeline.ledger
         if named is not None and "://" in named:
             return named
-        return str(self.layout.root / LEDGER_FILE if named is None else self.pipeline.base_dir / named)
+        if named is not None:
+            return str(self.pipeline.base_dir / named)
+        root = self.layout.root
+        return str((Path(DEFAULT_ROOT).resolve() if is_copy(f"{root}/") else root) / LEDGER_FILE)
 
     def start_workers(self) -> None:
         """Starts the processes that steps with given `workers` will use, while other things are done."""

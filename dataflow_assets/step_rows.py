@@ -43,8 +43,8 @@ class StepRows:
 
         Raises CorruptFile where a batch is not what its record says, MissingBatch where it is gone.
         """
-        for key, record in self.records.items():
-            table = self.folder.read(key, self.part, record)
+        for key in self.folder.brought(list(self.records), self.part):
+            table = self.folder.read(key, self.part, self.records[key])
             assert table is not None
             yield Batch(key, conform(table, columns))
 

@@ -18,6 +18,7 @@ from dotenv import dotenv_values
 from dataflow_assets.control import Pause, is_locked
 from dataflow_assets.errors import ConfigError, PauseCause
 from dataflow_assets.home import ENV_FILE, HOME_FOLDER, dagster_errors
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import find_pipeline
 
@@ -85,7 +86,7 @@ class TaskStore:
         self.instance = instance
         self.folder = folder.resolve()
         self.pipeline = folder.name
-        place = f"{self.pipeline}/{xxhash.xxh3_128_hexdigest(str(self.folder).encode())}"
+        place = f"{self.pipeline}/{xxhash.xxh3_128_hexdigest(place_of(self.folder).encode())}"
         self._state_key, self._pause_key = f"dataflow/state/{place}", f"dataflow/pause/{place}"
 
     def pause(self) -> Pause | None:

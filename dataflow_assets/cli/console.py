@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from dataflow_assets.io.objects.places import url_of
 from dataflow_assets.io.preview import visible
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import find_pipeline
@@ -121,6 +122,8 @@ def shown_counts(counts: dict[str, int]) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """The path relative to the working folder where it is inside."""
+    """The path relative to the working folder where it is inside, the URL of a copy."""
+    if url := url_of(path):
+        return url
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

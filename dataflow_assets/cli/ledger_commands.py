@@ -50,7 +50,8 @@ def _opened(pipeline: str | None, root: str | None, ledger: str | None) -> "Ledg
     if ledger is not None and (pipeline or root):
         raise ConfigError("--ledger names the ledger itself; leave out PIPELINE and --root, or --ledger")
     if ledger is None:
-        folder = Path(root or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT)
+        named = root or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT
+        folder = Path(DEFAULT_ROOT if "://" in named else named)
         ledger = work_of(pipeline, root).ledger if pipeline else str(folder / LEDGER_FILE)
     return Ledger(ledger, create=False)
 

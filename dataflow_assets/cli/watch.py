@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dataflow_assets.cli.console import a_person_looks, print_line
 from dataflow_assets.cli.display import print_status, status_parts
-from dataflow_assets.control import is_locked
+from dataflow_assets.control import is_locked, look_again
 from dataflow_assets.errors import CorruptFile, MissingBatch, StorageError
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.preview import visible
@@ -35,6 +35,7 @@ def looks(folder: Path, is_settled: Callable[[], bool] = lambda: False) -> Itera
     held_at = time.monotonic()
     while True:
         is_held, began = is_locked(folder), time.monotonic()
+        look_again(folder)
         yield
         now = time.monotonic()
         held_at = now if is_held else held_at

@@ -21,6 +21,7 @@ from dataflow_assets.batch import (
     values_of,
 )
 from dataflow_assets.errors import CorruptFile, RunError
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.replacement import ReplacedFolder
 from dataflow_assets.io.step_folder import Origin, StepFolder, read_record
 from dataflow_assets.operators.operator import Outcome
@@ -91,8 +92,9 @@ class StepEdits:
         record = self.folder.record(key)
         if record is None and self.folder.record_file(key).exists():
             raise CorruptFile(
-                f"{self.folder.file_of(key)} is not what was committed: the edits of batch {key!r} are lost; "
-                f"put the file back, or delete {self.folder.record_file(key)} to go on without them"
+                f"{place_of(self.folder.file_of(key))} is not what was committed: the edits of batch {key!r} "
+                f"are lost; put the file back, or delete {place_of(self.folder.record_file(key))} to go on "
+                "without them"
             )
         return NO_EDITS if record is None else record.fingerprint
 
@@ -145,8 +147,9 @@ class StepEdits:
             found = error if name in schema else f"the step reads no such column, only {', '.join(schema)}"
             row_id = table[ROW_ID][next(iter(new))].as_py()
             raise RunError(
-                f"{self.folder.path}, batch {key!r}: the edit of column {name!r} of row {row_id} does not "
-                f"fit what the step reads now: {found}; take it back with `put-back --drop`, then edit again"
+                f"{place_of(self.folder.path)}, batch {key!r}: the edit of column {name!r} of row {row_id} "
+                f"does not fit what the step reads now: {found}; take it back with `put-back --drop`, "
+                "then edit again"
             ) from error
         column = column_of(values, schema[name])
         return table.set_column(table.column_names.index(name), table.schema.field(name), column)

@@ -1,4 +1,7 @@
-"""Writes that are there whole or not at all: temporary name, fsync, rename, fsync of the folder."""
+"""Writes that are there whole or not at all: temporary name, fsync, rename, fsync of the folder.
+
+On an object store nothing is renamed: see `objects.copies`.
+"""
 
 import contextlib
 import os
@@ -10,17 +13,22 @@ import pyarrow as pa
 import xxhash
 
 from dataflow_assets.errors import StorageError
+from dataflow_assets.io.storage import storage_of
 
 TEMPORARY_SUFFIX = ".tmp"
 
 
 class Written(NamedTuple):
-    """A file that is durable under its temporary name: where it will be, and what it holds."""
+    """A file that is durable under its temporary name: where it will be, and what it holds.
+
+    `etag` is that of the object, where it is in an object store.
+    """
 
     path: Path
     size: int
     hash: str
     mtime_ns: int
+    etag: str = ""
 
 
 def temporary(path: Path) -> Path:
@@ -42,26 +50,30 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 def write_temporary(path: Path, pieces: Iterable[bytes | memoryview | pa.Buffer]) -> Written:
     """Writes and fsyncs the pieces under the temporary name of `path`. Raises StorageError."""
-    target = temporary(path)
+    target, storage = temporary(path), storage_of(path)
     digest = xxhash.xxh3_128()
     with storage_errors(path), open(target, "wb") as file:
         for piece in pieces:
             digest.update(piece)
             file.write(piece)
         file.flush()
-        os.fsync(file.fileno())
+        if storage.is_local:
+            os.fsync(file.fileno())
         status = os.fstat(file.fileno())
-    return Written(path, status.st_size, digest.hexdigest(), status.st_mtime_ns)
+    etag = storage.keep(path, target)
+    return Written(path, status.st_size, digest.hexdigest(), status.st_mtime_ns, etag)
 
 
 def publish(path: Path) -> None:
     """Gives the temporary file of `path` its own name. Raises StorageError."""
     with storage_errors(path):
-        os.replace(temporary(path), path)
+        storage_of(path).publish(path, temporary(path))
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the renames in a folder durable. Raises StorageError."""
+    """Makes the renames in a folder durable; those of copies need not be. Raises StorageError."""
+    if not storage_of(folder).is_local:
+        return
     with storage_errors(folder):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -89,6 +101,7 @@ def make_folder(folder: Path) -> None:
 def remove(path: Path) -> None:
     """Removes a file that may not be there. Raises StorageError."""
     with storage_errors(path):
+        storage_of(path).forget(path)
         path.unlink(missing_ok=True)
 
 

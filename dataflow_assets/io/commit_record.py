@@ -14,7 +14,10 @@ RECORD_VERSION = 1
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One file of a batch: `name` is relative to the step's folder, `rows` its number of rows."""
+    """One file of a batch: `name` is relative to the step's folder, `rows` its number of rows.
+
+    `mtime_ns` is of a file on a disk, `etag` of an object in an object store.
+    """
 
     name: str
     rows: int
@@ -22,6 +25,7 @@ class StoredFile:
     hash: str
     mtime_ns: int
     schema: Schema
+    etag: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,9 @@ class CommitRecord:
     def to_bytes(self) -> bytes:
         """The record as one JSON document that carries its own checksum."""
         body = {"version": RECORD_VERSION, **asdict(self)}
+        for file in body["files"].values():
+            if not file["etag"]:
+                del file["etag"]
         return orjson.dumps({**body, "checksum": _checksum(body)}, option=orjson.OPT_INDENT_2)
 
     @classmethod

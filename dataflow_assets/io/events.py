@@ -7,6 +7,7 @@ import dagster as dg
 from dataflow_assets.io.asset_columns import NO_COLUMNS, AssetColumns
 from dataflow_assets.io.batch_stream import Committed
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.samples import Samples, counts_table, samples_of
 from dataflow_assets.io.step_folder import PARTS, Notes
 from dataflow_assets.operators.operator import Outcome
@@ -66,11 +67,11 @@ def batch_metadata(committed: Committed) -> Metadata:
         **operator_counts(record.counts),
         **_note_metadata(committed.notes),
         **sample_metadata(committed),
-        "path": dg.MetadataValue.path(str(folder.file_of(record.batch))),
+        "path": dg.MetadataValue.path(place_of(folder.file_of(record.batch))),
     }
     for part in ("rejected", "failed"):
         if part in record.files:
-            metadata[f"{part}_path"] = dg.MetadataValue.path(str(folder.file_of(record.batch, part)))
+            metadata[f"{part}_path"] = dg.MetadataValue.path(place_of(folder.file_of(record.batch, part)))
     metadata["generation"] = dg.MetadataValue.int(record.generation)
     return {**metadata, **NO_COLUMNS.metadata(record.schema)}
 

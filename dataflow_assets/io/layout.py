@@ -1,6 +1,5 @@
 """Where a pipeline's files are: the folder names of one pipeline below its root."""
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from dataflow_assets.failed_queue.edits import EDITS
 from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.names import inside
 from dataflow_assets.io.step_folder import COMMITS, StepFolder
+from dataflow_assets.io.storage import storage_of
 
 MANIFEST = "manifest.json"
 READING = "reading.json"
@@ -60,7 +60,7 @@ class PipelineLayout:
         endings = "|".join(EXTENSIONS.values())
         ours = re.compile(rf"{re.escape(self.prefix)}_step([1-9][0-9]*)(\.({endings}))?")
         try:
-            names = os.listdir(self.folder)
+            names = storage_of(self.folder).names_in(self.folder)
         except FileNotFoundError:
             return []
         except OSError as error:

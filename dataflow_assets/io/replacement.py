@@ -57,6 +57,8 @@ def _finish(announced: Path) -> bool:
         for path in sorted(waiting):
             atomic.publish(path)
         _replace_record(folder, record, set(paths))
+        for path in paths:
+            atomic.temporary(path).unlink(missing_ok=True)  # of an object, which had its name before
     atomic.remove(announced)
     return record is not None and there
 

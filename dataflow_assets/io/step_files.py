@@ -11,7 +11,7 @@ import pyarrow as pa
 from pydantic import field_validator
 
 from dataflow_assets.batch import Batch
-from dataflow_assets.control import held_signals, pipeline_lock
+from dataflow_assets.control import held_signals, look_again, pipeline_lock
 from dataflow_assets.errors import ConfigError, Stopped
 from dataflow_assets.io.any_table import table_from
 from dataflow_assets.io.asset_columns import NO_COLUMNS, AssetColumns
@@ -34,6 +34,7 @@ from dataflow_assets.io.events import (
 from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
+from dataflow_assets.io.objects.places import local_folder, place_of
 from dataflow_assets.io.step_folder import Origin, StepFolder
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline.columns import source_meanings
@@ -83,8 +84,8 @@ class StoredBatches:
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches in partition order, one in memory at a time. Raises MissingBatch, CorruptFile."""
-        for key in self.keys:
-            yield Batch(key, self.read(key))
+        for key, table in zip(self.keys, self.folder.read_each(self.keys), strict=True):
+            yield Batch(key, table)
 
     def read(self, key: str) -> pa.Table:
         """The rows of one batch. Raises MissingBatch, CorruptFile."""
@@ -203,9 +204,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         return table.to_pandas() if getattr(wanted, "__name__", "") == "DataFrame" else table
 
     def _folder(self, key: dg.AssetKey) -> StepFolder:
-        root = Path(self.root).resolve()
+        root = local_folder(self.root) if "://" in self.root else Path(self.root).resolve()
         path = root.joinpath(*map(key_to_name, key.path))
         format: Format = self.format  # pyright: ignore[reportAssignmentType]
+        look_again(path)
         return StepFolder(inside(root, path), format, allow_pickle=self.allow_pickle)
 
 
@@ -214,7 +216,7 @@ def folder_metadata(folder: StepFolder) -> dict[str, str | dg.MetadataValue]:
     flags = [name for name in ("whole", "allow_pickle") if getattr(folder, name)]
     path = folder.file_of(_NO_PARTITION) if folder.whole else folder.path
     return {
-        "path": dg.MetadataValue.path(path),
+        "path": dg.MetadataValue.path(place_of(path)),
         FOLDER_METADATA: str(folder.path),
         FORMAT_METADATA: " ".join([folder.format, *flags]),
     }

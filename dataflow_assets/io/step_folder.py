@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,9 @@ from dataflow_assets.io import atomic
 from dataflow_assets.io.commit_record import CommitRecord, StoredFile
 from dataflow_assets.io.formats import EXTENSIONS, Format, decode, encode_pieces
 from dataflow_assets.io.names import key_to_name
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.samples import Samples
+from dataflow_assets.io.storage import storage_of
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 
 COMMITS = "_commits"
@@ -27,6 +29,8 @@ PARTS = ("kept", "rejected", "failed")
 LOADER_FILE = ".huggingface.yaml"
 _BATCH_FILE = re.compile(r"([a-z0-9_-]+_b[0-9]{5,}|all)\.[a-z]+")
 
+
+_AHEAD = 32
 
 Notes = Mapping[str, int | float | str]
 NO_NOTES: Notes = {}
@@ -121,23 +125,41 @@ class StepFolder:
         record = record or self.record(key)
         if record is None:
             raise MissingBatch(
-                f"batch {key!r} of {self.path.name} is not committed in {self.path}; materialize that "
-                "step first"
+                f"batch {key!r} of {self.path.name} is not committed in {place_of(self.path)}; materialize "
+                "that step first"
             )
         stored = record.files.get(part)
         if stored is None:
             return None
         path = self.stored_path(stored)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error.strerror}") from error
+        data = _bytes_of(path)
+        if xxhash.xxh3_128_hexdigest(data) != stored.hash and not storage_of(path).is_local:
+            path.unlink()  # a copy may be torn where its object is not
+            data = _bytes_of(path)
         if xxhash.xxh3_128_hexdigest(data) != stored.hash:
             raise CorruptFile(
-                f"{path} is not what was committed (its hash differs from {self.record_file(key)}); "
-                "delete it and run again: the batch is then made anew"
+                f"{place_of(path)} is not what was committed (its hash differs from "
+                f"{place_of(self.record_file(key))}); delete it and run again: the batch is then made anew"
             )
         return decode(data, record.format, stored.schema, allow_pickle=self.allow_pickle)
+
+    def read_each(self, keys: Sequence[str]) -> Iterator[pa.Table]:
+        """The kept rows of committed batches, one batch in memory at a time. Raises as `read` does.
+
+        Objects that are not here yet are brought some batches ahead.
+        """
+        for key in self.brought(keys):
+            table = self.read(key)
+            assert table is not None
+            yield table
+
+    def brought(self, keys: Sequence[str], part: str = "kept") -> Iterator[str]:
+        """The keys in turn, the files of some of them ahead brought here where they are elsewhere."""
+        storage = storage_of(self.path)
+        for start in range(0, len(keys), _AHEAD):
+            some = keys[start : start + _AHEAD]
+            storage.bring_all(str(self.file_of(key, part)) for key in some)
+            yield from some
 
     def prepare(self, key: str, outcome: Outcome, origin: Origin) -> Prepared:
         """Encodes and writes a batch under temporary names, durable; may run in any thread.
@@ -157,8 +179,9 @@ class StepFolder:
                 table.num_rows,
                 written.size,
                 written.hash,
-                written.mtime_ns,
+                0 if written.etag else written.mtime_ns,
                 schema_of(table),
+                written.etag,
             )
             paths[part] = path
         record = CommitRecord(
@@ -269,8 +292,9 @@ class StepFolder:
             self.path,
             *(self.path / f"_{part}" for part in PARTS[1:]),
         ]
-        files = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
-        return [path for path in files if _BATCH_FILE.fullmatch(path.name)]
+        names = storage_of(self.path).names_in
+        files = [folder / name for folder in folders if folder.is_dir() for name in names(folder)]
+        return [path for path in files if _BATCH_FILE.fullmatch(path.name) and not path.is_dir()]
 
 
 _parsed: dict[str, tuple[tuple[int, int, int], CommitRecord | None]] = {}
@@ -296,8 +320,26 @@ def read_record(path: str) -> CommitRecord | None:
     return record
 
 
+def _bytes_of(path: Path) -> bytes:
+    """The file's content; of a copy that is not here it is brought. Raises StorageError."""
+    storage_of(path).bring(str(path))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{place_of(path)} cannot be read: {error.strerror}") from error
+
+
 def is_as_stored(path: str, stored: StoredFile) -> bool:
-    """Whether the file has the size and time of the record or, where only the time differs, its content."""
+    """Whether the file has the size and time of the record or, where only the time differs, its content.
+
+    Of an object, size and ETag.
+    """
+    storage = storage_of(path)
+    if not storage.is_local:
+        kept = storage.is_kept(path, stored.size, stored.etag)
+        if kept is not None:
+            return kept
+        storage.bring(path)
     try:
         status = os.stat(path)
     except OSError:

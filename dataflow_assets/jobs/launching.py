@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import dagster as dg
 
 from dataflow_assets.check_events import MAX_RETRIES_TAG
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.preview import markdown_rows
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.names import identifier
@@ -60,7 +61,7 @@ def tell_status(context: dg.OpExecutionContext, work: PipelineWork) -> None:
     steps = step_statuses(work, manifest.batches if manifest else [])
     context.add_output_metadata(
         {
-            "path": dg.MetadataValue.path(work.layout.folder),
+            "path": dg.MetadataValue.path(place_of(work.layout.folder)),
             "steps": dg.MetadataValue.md(_steps_table(steps)),
             "failed_rows": dg.MetadataValue.int(failed := sum(step.failed for step in steps)),
         }

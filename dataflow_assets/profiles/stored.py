@@ -15,6 +15,8 @@ import numpy as np
 import orjson
 import xxhash
 
+from dataflow_assets.errors import StorageError
+from dataflow_assets.io.storage import storage_of
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, Sampled
 from dataflow_assets.profiles.sampling import Contents, Rates, below
@@ -27,15 +29,17 @@ def write_profile(path: Path, profile: Profile, content_hash: str, settings: str
     """Writes the profile of the rows with this hash, in place of what is there; nothing where it cannot."""
     data = to_bytes(profile, content_hash, settings)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, StorageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(data)
+        storage_of(path).keep(path, temporary)
         os.replace(temporary, path)
 
 
 def read_profile(path: Path, batch: str, content_hash: str, settings: str) -> Profile | None:
     """The profile of the rows with this hash, None where there is none that is whole and made alike."""
     try:
+        storage_of(path).bring(str(path))
         return from_bytes(path.read_bytes(), batch, content_hash, settings)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None

@@ -3,6 +3,7 @@
 import orjson
 import xxhash
 
+from dataflow_assets.control import look_again
 from dataflow_assets.io.batch_stream import as_wanted
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.pipeline import Pipeline
@@ -22,6 +23,7 @@ def settings_hash(pipeline: Pipeline) -> str:
 
 def read_manifest(pipeline: Pipeline, layout: PipelineLayout) -> Manifest | None:
     """The manifest of this pipeline and prefix, or None. Raises StorageError, RunError."""
+    look_again(layout.folder)
     manifest = Manifest.read(layout.manifest_file)
     return manifest if manifest is not None and manifest.prefix == pipeline.prefix else None
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 from dataflow_assets.batch import ROW_ID, ColumnType, Schema, conform, content_hash, widen, widen_schema
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError, StorageError
-from dataflow_assets.io.atomic import make_folder
+from dataflow_assets.io.atomic import make_folder, remove
 from dataflow_assets.io.batch_stream import Committed, Look, Ready, alone, as_wanted, commit_in_order
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.layout import WHOLE_KEY, PipelineLayout
+from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.io.step_folder import Origin
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.pipeline import Pipeline
@@ -88,7 +89,7 @@ class SourceIngest:
         manifest = self._manifest(self._read, schema, found.skipped)
         self.notes = notes(self._previous, manifest, self.pipeline.source)
         manifest.write(self.layout.manifest_file)
-        self.layout.reading_file.unlink(missing_ok=True)
+        remove(self.layout.reading_file)
         self._finish(manifest)
 
     def _manifest(self, read: list[ReadFile], schema: Schema, skipped: list[str]) -> Manifest:
@@ -253,7 +254,7 @@ class SourceIngest:
         counts = ", ".join(f"{count} x {reason}" for reason, count in bad.items())
         return (
             f"the source has no good row: every line of {names} was rejected ({counts}); see "
-            f"{self.folder.path / '_rejected'} for the lines, or set source.format"
+            f"{place_of(self.folder.path / '_rejected')} for the lines, or set source.format"
         )
 
 

@@ -21,6 +21,7 @@ from dataflow_assets.finished_step import FinishedStep
 from dataflow_assets.io.commit_record import StoredFile
 from dataflow_assets.io.formats import Format, decode
 from dataflow_assets.io.step_folder import is_as_stored
+from dataflow_assets.io.storage import storage_of
 from dataflow_assets.torch.opened_blocks import JsonLines, OpenedBlock, Rows, Table
 from dataflow_assets.torch.order import Numbers
 
@@ -138,7 +139,8 @@ class StoredRows:
 def stored_rows(step: FinishedStep, columns: Sequence[str] | None = None) -> StoredRows:
     """The rows of a finished step; `columns` names those that are wanted, in order.
 
-    Raises ConfigError for a column that no batch has, CorruptFile, StorageError.
+    Of a root on an object store all files are brought to this disk first. Raises ConfigError for a column
+    that no batch has, CorruptFile, StorageError.
     """
     known = step.columns()
     missing = [name for name in columns or () if name not in known]
@@ -150,6 +152,7 @@ def stored_rows(step: FinishedStep, columns: Sequence[str] | None = None) -> Sto
         )
         for record in step.records
     )
+    storage_of(step.kept.folder.path).bring_all(file.path for file in files)
     digest = xxhash.xxh3_128()
     for record in step.records:
         digest.update(f"{record.batch} {record.content_hash}\n".encode())

@@ -13,6 +13,7 @@ from typing import IO, NamedTuple
 
 PACKAGE_ROOT = Path(__file__).parents[2]
 LIMIT_S = 240
+DRIVER = "dataflow_assets_tests.crash.driver"
 _LAST_WORDS_S = 10
 
 
@@ -64,9 +65,11 @@ def _read(pipe: IO[bytes], chunks: list[bytes]) -> None:
             chunks.append(chunk)
 
 
-def start(folder: Path, *arguments: str, kill: str | None = None, **popen: object) -> Running:
-    """The command begun in `folder`; `kill` is `POINT:N` of `driver.py`."""
-    module = ["dataflow_assets"] if kill is None else ["dataflow_assets_tests.crash.driver", kill]
+def start(
+    folder: Path, *arguments: str, kill: str | None = None, driver: str = DRIVER, **popen: object
+) -> Running:
+    """The command begun in `folder`; `kill` is `POINT:N` of the driver, by default `driver.py`."""
+    module = ["dataflow_assets"] if kill is None else [driver, kill]
     popen = {"env": environment(), **popen}
     return Running([sys.executable, "-m", *module, *arguments], cwd=folder, **popen)
 
