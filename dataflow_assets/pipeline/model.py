@@ -139,7 +139,21 @@ class Pipeline(BaseModel):
         if fields or problems:
             return fields + problems
         vars(self).update(_operators=operators)
-        return self._serving_problems(operators)
+        return self._batch_problems(operators) or self._serving_problems(operators)
+
+    def _batch_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
+        """An operator that must get all rows at once needs a pipeline with one batch."""
+        if self.batch_rows is None:
+            return []
+        return [
+            Problem(
+                f"{operators[step.name].name} needs all rows of the data set at once, and batch_rows is "
+                f"{self.batch_rows}; say `batch_rows: null`, or another `scope`",
+                ("steps", place, "type"),
+            )
+            for place, step in enumerate(self.steps)
+            if operators[step.name].needs_all_rows
+        ]
 
     def _serving_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
         """The mistakes in what steps ask; without any, the operators know their models."""
