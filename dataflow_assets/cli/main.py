@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from dataflow_assets.cli.console import print_error, print_line
-from dataflow_assets.cli.control_commands import pause, resume_command
+from dataflow_assets.cli.control_commands import flush, pause, resume_command
 from dataflow_assets.cli.export_command import export
 from dataflow_assets.cli.failed_commands import failed, put_back, retry_failed
 from dataflow_assets.cli.ledger_commands import ledger_group
@@ -48,6 +48,7 @@ for command in (
     run,
     pause,
     resume_command(),
+    flush,
     status,
     validate,
     list_pipelines,

@@ -69,6 +69,15 @@ class Pipeline(BaseModel):
         default_factory=lambda data: data.get("name", ""), description="First part of the step folders."
     )
     root: str | None = Field(default=None, min_length=1, description="Folder or fsspec URL of all files.")
+    write: Literal["immediate", "lazy"] = Field(
+        default="immediate",
+        description="`immediate`: each batch is committed when it is made. `lazy`: batches are held in "
+        "memory and committed together, at the end of a step, at `lazy_bytes`, when the run is stopped, and "
+        "on `dataflow-assets flush`; a SIGKILL costs those that are held.",
+    )
+    lazy_bytes: int = Field(
+        default=256 * 2**20, ge=1, description="Bytes of rows at which batches that are held are committed."
+    )
     workers: int | None = Field(default=None, ge=1, description="Workers a step; default: the cores.")
     allow_pickle: bool = Field(default=False, validate_default=True, description="Allows format pickle.")
     servings: dict[FolderName, ServingSpec] = Field(
