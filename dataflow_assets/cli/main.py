@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from dataflow_assets.cli.adopt_command import adopt
 from dataflow_assets.cli.console import print_error, print_line
 from dataflow_assets.cli.control_commands import flush, pause, resume_command
 from dataflow_assets.cli.export_command import export
@@ -64,6 +65,7 @@ for command in (
     put_back,
     init,
     new,
+    adopt,
     schema,
 ):
     group.add_command(command)

@@ -10,7 +10,7 @@ from dataflow_assets.operators.registry import build_operator
 
 _BATCH_ROWS = 10_000
 # A step that changes nothing, to be replaced by what shall come next.
-_PLACEHOLDER: Fields = {"name": "next", "type": "rename_columns", "params": {"names": {}}}
+_PLACEHOLDER: Fields = {"name": "next", "type": "sample", "params": {"share": 1.0}}
 
 
 class Adopted(NamedTuple):
@@ -24,7 +24,9 @@ def adopted_cache(folder: Path, prefix: str | None, step: int | None) -> Adopted
     """A pipeline that reads on from a step of a cache folder. Raises ConfigError."""
     cache = read_cache_folder(folder, prefix)
     file = cache.whole(step)
-    name = "".join(each if each in "abcdefghijklmnopqrstuvwxyz0123456789_-" else "-" for each in cache.prefix.lower())
+    name = "".join(
+        each if each in "abcdefghijklmnopqrstuvwxyz0123456789_-" else "-" for each in cache.prefix.lower()
+    )
     fields: Fields = {
         "name": name.strip("_-")[:64] or "adopted",
         "source": {"path": str(file.path)},
@@ -49,14 +51,16 @@ def adopted_file(
         cache = read_cache_folder(file.parent / found.cache[0], prefix or found.cache[1])
         done = cache.whole(step)
         if done.step >= len(steps):
-            raise ConfigError(f"{cache.path} holds step {done.step}, the last of {len(steps)}: nothing is left to do")
+            raise ConfigError(
+                f"{cache.path} holds step {done.step}, the last of {len(steps)}: nothing is left to do"
+            )
         notes += _told(cache, done)
         fields |= {"source": {"path": str(done.path)}, "steps": steps[done.step :]}
     whole = [step["name"] for step in cast("list[Fields]", fields["steps"]) if _needs_all_rows(step)]
     if whole:
         notes.append(
-            f"{', '.join(map(str, whole))} looks at all rows, so `batch_rows` is null: one batch, as in DataFlow. "
-            "With an operator of ours in its place (`operators` lists them) batches can be small"
+            f"{', '.join(map(str, whole))} looks at all rows, so `batch_rows` is null: one batch, as in "
+            "DataFlow. With an operator of ours in its place (`operators` lists them) batches can be small"
         )
     placed = {"batch_rows": None if whole else _BATCH_ROWS}
     ordered = {"name": fields.pop("name"), "source": fields.pop("source"), **placed, **fields}

@@ -60,12 +60,16 @@ def read_cache_folder(folder: Path, prefix: str | None = None) -> CacheFolder:
         if match is not None and path.is_file():
             found.setdefault(match["prefix"], []).append((int(match["step"]), path, match["format"]))
     if not found:
-        raise ConfigError(f"{folder} has no file <prefix>_step<N>.<{'|'.join(FORMATS)}>; expected those of DataFlow")
+        raise ConfigError(
+            f"{folder} has no file <prefix>_step<N>.<{'|'.join(FORMATS)}>; expected those of DataFlow"
+        )
     if prefix is None and len(found) > 1:
         raise ConfigError(f"{folder} has the steps of {', '.join(map(repr, found))}; say which by --prefix")
     chosen = next(iter(found)) if prefix is None else prefix
     if chosen not in found:
-        raise ConfigError(f"{folder} has no steps of {chosen!r}; it has those of {', '.join(map(repr, found))}")
+        raise ConfigError(
+            f"{folder} has no steps of {chosen!r}; it has those of {', '.join(map(repr, found))}"
+        )
     return CacheFolder(folder, chosen, _judged(folder, chosen, sorted(found[chosen])))
 
 
@@ -76,7 +80,9 @@ def _judged(folder: Path, prefix: str, found: Sequence[tuple[int, Path, str]]) -
     for step, path, format in found:
         problem = _torn(path, format)
         if step in twice:
-            problem = f"step {step} is there in several formats; nobody can say which is newer, remove the others"
+            problem = (
+                f"step {step} is there in several formats; nobody can say which is newer, remove the others"
+            )
         elif done is not None and step > done.steps:
             problem = (
                 f"{done.file} says that {done.steps} steps are done and {done.batches} batches of the next; "
@@ -101,8 +107,8 @@ def _steps_done(note: Path) -> _Done | None:
     match = re.fullmatch(r"([0-9]+),([0-9]+)", text)
     if match is None:
         raise ConfigError(
-            f"{note} holds {text!r:.60}, expected `<step>,<batches>`: a process died when it was written. Say "
-            "by --step which step you trust, after removing it"
+            f"{note} holds {text!r:.60}, expected `<step>,<batches>`: a process died when it was written. "
+            "Remove it, and say by --step which step you trust"
         )
     return _Done(note.name, int(match[1]), int(match[2]))
 
@@ -123,7 +129,11 @@ def _torn(path: Path, format: str) -> str:
     last = tail.rstrip(b"\n").rpartition(b"\n")[2]
     if format == "jsonl" and len(last) < _TAIL_BYTES and not _is_json(last):
         return "its last line is no JSON: its writing was cut off"
-    return "" if format == "jsonl" or tail.endswith(b"\n") else "its last line does not end: its writing was cut off"
+    return (
+        ""
+        if format == "jsonl" or tail.endswith(b"\n")
+        else "its last line does not end: its writing was cut off"
+    )
 
 
 def _is_json(line: bytes) -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.opendcai.declared import declared
+from dataflow_assets.operators.opendcai.places import find_place
 from dataflow_assets.pipeline.names import FOLDER_NAME, SOURCE
 
 Fields = dict[str, object]
@@ -47,7 +49,8 @@ def convert(file: Path, class_name: str | None = None) -> Converted:
     if not chosen:
         names = ", ".join(node.name for node in classes) or "none"
         raise ConfigError(f"{file} has no class {class_name or 'with a method forward'}; with one: {names}")
-    return _Converter(file, _imported(tree)).convert(chosen[0])
+    constants = {name: value for node in tree.body for name, value in _assigned(node).items()}
+    return _Converter(file, _imported(tree), constants).convert(chosen[0])
 
 
 def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
@@ -66,9 +69,20 @@ def _imported(tree: ast.Module) -> dict[str, str]:
     return paths
 
 
+def _assigned(node: ast.stmt) -> dict[str, ast.expr]:
+    """The value of `NAME = …` or `self.NAME = …`, under `NAME` or `self.NAME`."""
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets, value = [node.target], node.value
+    elif isinstance(node, ast.Assign):
+        targets, value = node.targets, node.value
+    else:
+        return {}
+    return {ast.unparse(target): value for target in targets if isinstance(target, ast.Name | ast.Attribute)}
+
+
 class _Converter:
-    def __init__(self, file: Path, imported: Mapping[str, str]) -> None:
-        self._file, self._imported = file, imported
+    def __init__(self, file: Path, imported: Mapping[str, str], constants: dict[str, ast.expr]) -> None:
+        self._file, self._imported, self._constants = file, imported, constants
         self._problems: list[str] = []
         self._notes: list[str] = []
         self._made: dict[str, _Made] = {}
@@ -96,20 +110,30 @@ class _Converter:
         return Converted({**fields, "steps": steps}, cache, self._notes)
 
     def _take(self, statement: ast.stmt) -> None:
-        """Notes `self.NAME = Class(…)`; other statements of `__init__` are said to the person."""
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        name = _own(target) if target is not None else None
-        value = statement.value if isinstance(statement, ast.Assign) else None
-        if name is None or not isinstance(value, ast.Call):
-            if not _is_super_call(statement) and not _is_text(statement):
-                self._notes.append(f"line {statement.lineno} was left out: {_shown(statement)}")
-            return
-        path = self._path(value.func)
-        if path is None or value.args or any(keyword.arg is None for keyword in value.keywords):
-            self._refuse(statement, "expected `self.name = Class(argument=value, …)`, its class imported by name")
-            return
-        arguments = {str(keyword.arg): keyword.value for keyword in value.keywords}
-        self._made[name] = _Made(path, arguments, statement.lineno)
+        """Notes what `__init__` sets; statements that set nothing are said to the person."""
+        assigned = _assigned(statement)
+        if not assigned and not _is_super_call(statement) and not _is_text(statement):
+            self._notes.append(f"line {statement.lineno} was left out: {_shown(statement)}")
+        for name, value in assigned.items():
+            path = self._path(value.func) if isinstance(value, ast.Call) else None
+            if isinstance(value, ast.Call) and path is not None and name.startswith("self."):
+                self._made[name.removeprefix("self.")] = _Made(path, self._named(value, path), value.lineno)
+            else:
+                self._constants[name] = value
+
+    def _named(self, call: ast.Call, path: str) -> dict[str, ast.expr]:
+        """The arguments of a call by name; those given by position by the names that the class has."""
+        given = {str(each.arg): each.value for each in call.keywords if each.arg is not None}
+        if not call.args and len(given) == len(call.keywords):
+            return given
+        try:
+            names = list(declared(find_place(path)).init.named)
+        except ConfigError:
+            names = []
+        if len(names) < len(call.args) or len(given) < len(call.keywords):
+            self._refuse(call, "its arguments have no names; write them as `name=value`")
+            return given
+        return dict(zip(names, call.args, strict=False)) | given
 
     def _path(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
@@ -128,11 +152,22 @@ class _Converter:
             call = call.elts[0]
         if _is_text(statement) or isinstance(statement, ast.Pass):
             return []
+        if (
+            assigned := {}
+            if isinstance(getattr(statement, "value", None), ast.Call)
+            else _assigned(statement)
+        ):
+            self._constants |= assigned
+            return []
         function = call.func if isinstance(call, ast.Call) else None
-        name = _own(function.value) if isinstance(function, ast.Attribute) and function.attr == "run" else None
+        name = (
+            _own(function.value) if isinstance(function, ast.Attribute) and function.attr == "run" else None
+        )
         made = self._made.get(name or "")
+        if isinstance(function, ast.Attribute) and function.attr == "cleanup":
+            return []  # the pipeline ends its servings by itself
         if not isinstance(call, ast.Call) or name is None or made is None:
-            self._refuse(statement, "expected `self.name.run(storage=self.storage.step(), …)` and nothing else")
+            self._refuse(statement, "expected `self.name.run(storage=self.storage.step(), …)`")
             return []
         run = {str(each.arg): self._value(each.value) for each in call.keywords if each.arg != "storage"}
         return [self._step(name, made, run)]
@@ -147,8 +182,9 @@ class _Converter:
         return {"name": _folder_name(name), "type": kind, "params": params}
 
     def _is_serving(self, value: ast.expr) -> bool:
-        made = self._made.get(_own(value) or "")
-        return made is not None and "Serving" in made.name
+        name = _own(value) or (value.id if isinstance(value, ast.Name) else "")
+        made = self._made.get(name)
+        return "serving" in name.lower() if made is None else "Serving" in made.name
 
     def _value(self, node: ast.expr) -> object:
         """A value as YAML has it: a plain one, or `{object: path}` for a class, function or prompt."""
@@ -156,8 +192,21 @@ class _Converter:
             return ast.literal_eval(node)
         except ValueError:
             pass
+        if isinstance(node, ast.List | ast.Tuple):
+            return [self._value(each) for each in node.elts]
+        if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
+            keys = (key.value for key in node.keys if isinstance(key, ast.Constant))
+            return {str(key): self._value(each) for key, each in zip(keys, node.values, strict=True)}
+        constant = self._constants.get(ast.unparse(node))
+        if constant is not None and constant is not node:
+            return self._value(constant)
+        if (made := self._made.get(_own(node) or "")) is not None:
+            return {
+                "object": made.path,
+                "init": {name: self._value(each) for name, each in made.arguments.items()},
+            }
         path = self._path(node.func if isinstance(node, ast.Call) else node)
-        if path is None:
+        if path is None or (isinstance(node, ast.Call) and node.args):
             self._refuse(node, "not a plain value, and no name that the file imports; give it in the YAML")
             return None
         if not isinstance(node, ast.Call):
@@ -178,7 +227,10 @@ class _Converter:
             fields["format"] = format
         if made.name == "LazyFileStorage":
             fields["write"] = "lazy"
-        cache = str(given.get("cache_path", "./cache")), str(given.get("file_name_prefix", "dataflow_cache_step"))
+        cache = (
+            str(given.get("cache_path", "./cache")),
+            str(given.get("file_name_prefix", "dataflow_cache_step")),
+        )
         return fields, cache
 
     def _servings(self) -> Fields:

@@ -16,6 +16,7 @@ from dataflow_assets.operators.opendcai.places import Place
 
 _UNKNOWN = object()
 _SERVING = "Serving"
+_LABEL = "{self.__class__.__name__.lower()}_label"
 HEAVY = frozenset(["torch", "transformers", "vllm", "sglang", "fasttext", "spacy", "sentence_transformers"])
 
 
@@ -51,12 +52,16 @@ class Arguments(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """A class: what its `__init__` and `run` take, and the packages that its module imports at the top."""
+    """A class: what its `__init__` and `run` take, and the packages that its module imports at the top.
+
+    `label` is the column that its `run` writes where it is given no `output_key` and has no default for it.
+    """
 
     place: Place
     init: Arguments
     run: Arguments
     imports: frozenset[str]
+    label: str | None = None
 
     @property
     def servings(self) -> list[str]:
@@ -98,7 +103,8 @@ def _declared(place: Place, version: int) -> Declared:
     taken = Arguments({}, False) if init is None else _arguments(init, 1)
     if init is None and any(_name(base) not in ("OperatorABC", "ABC") for base in classes[place.name].bases):
         taken = Arguments({}, True)
-    return Declared(place, taken, _arguments(run, 2), frozenset(_imports(tree)))
+    label = f"{place.name.lower()}_label" if _LABEL in ast.unparse(run) else None
+    return Declared(place, taken, _arguments(run, 2), frozenset(_imports(tree)), label)
 
 
 def _method(classes: Mapping[str, ast.ClassDef], name: str, method: str) -> ast.FunctionDef | None:

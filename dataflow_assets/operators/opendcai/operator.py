@@ -130,7 +130,11 @@ class OpenDCAIOperator(Operator):
 
     def _values(self) -> Mapping[str, object]:
         """The arguments of `run`, defaults included where they are known."""
-        return self.declared.run.values(self._own.run) if self.declared else self._own.run
+        if self.declared is None:
+            return self._own.run
+        values = self.declared.run.values(self._own.run)
+        label = self.declared.label
+        return values if label is None or values.get("output_key") else {**values, "output_key": label}
 
     def reads(self) -> list[str]:
         """The columns that the given arguments `input_…` name, and `input_key` also by its default."""
