@@ -134,9 +134,6 @@ def ran(tmp_path: Path) -> Path:
     for block in blocks_of(DOCUMENT):
         if block.title:
             (tmp_path / block.title).write_text(block.text, encoding="utf-8")
-    code = (
-        f"import os, runpy; os.chdir({str(tmp_path)!r}); runpy.run_path('pipeline.py', run_name='__main__')"
-    )
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         patch.chdir(tmp_path)

@@ -11,6 +11,7 @@ from dataflow_assets.engines.engine import check_law
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.operators import Outcome, build_operator
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets_tests.conftest import Command
 
 pytest.importorskip("dataflow", reason="open-dataflow is not installed")
 OWN = "dataflow_assets_tests.opendcai.frame_functions"
@@ -214,3 +215,18 @@ def test_the_fingerprint_has_the_package_and_the_class():
     assert built.identity() == {"package": "open-dataflow 1.0.13"}
     own_class = build_operator("opendcai", {"operator": own("Shouting")})
     assert list(own_class.identity()) == ["source"]
+
+
+def test_its_operators_are_listed_with_the_type_that_runs_them(tmp_path: Path, command_here: Command):
+    listed = {
+        each["operator"]: each
+        for each in json.loads(command_here(tmp_path, "operators", "--open-dataflow", "--json").out)
+    }
+    assert len(listed) == 196
+    assert listed["general_text.LowercaseRefiner"] == {
+        "operator": "general_text.LowercaseRefiner",
+        "type": "opendcai",
+        "lacks": [],
+    }
+    assert listed["core_text.PromptedGenerator"]["type"] == "opendcai_llm"
+    assert listed["general_text.RemoveContractionsRefiner"]["lacks"] == ["contractions"]

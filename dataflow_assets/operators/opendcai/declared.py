@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.operators.opendcai.places import Place
+from dataflow_assets.operators.opendcai.places import Place, parsed
 
 _UNKNOWN = object()
 _SERVING = "Serving"
@@ -90,7 +90,7 @@ def declared(place: Place) -> Declared:
 @cache
 def _declared(place: Place, version: int) -> Declared:
     """`version` is the time of the file, so that an edited one is read again."""
-    tree = ast.parse(place.file.read_text("utf-8"))
+    tree = parsed(place.file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if place.name not in classes:
         raise ConfigError(

@@ -3,6 +3,7 @@
 import ast
 import difflib
 import importlib.util
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from dataflow_assets.errors import ConfigError
 
 PACKAGE = "dataflow"
 DISTRIBUTION = "open-dataflow"
-_OPERATORS = f"{PACKAGE}.operators"
+OPERATORS = f"{PACKAGE}.operators"
 
 
 class Place(NamedTuple):
@@ -46,13 +47,13 @@ def find_place(path: str) -> Place:
     """
     module, _, name = path.replace(":", ".").rpartition(".")
     known = _known()
-    for prefix in ("", f"{_OPERATORS}."):
+    for prefix in ("", f"{OPERATORS}."):
         found = known.get(f"{prefix}{module}.{name}") if module else None
         if found is not None:
             return found
     if not module:
         return _by_name(name, known)
-    file = None if module.startswith(_OPERATORS) and module.count(".") == 2 else module_file(module)
+    file = None if module.startswith(OPERATORS) and module.count(".") == 2 else module_file(module)
     if file is not None:
         return Place(module, name, file)
     raise ConfigError(f"there is no operator {path!r} of {DISTRIBUTION}{_hint(name, known)}")
@@ -87,7 +88,7 @@ def _known() -> Mapping[str, Place]:
     folder = _package_folder()
     found: dict[str, Place] = {}
     for file in sorted(folder.glob("operators/*/__init__.py")) if folder else []:
-        module = f"{_OPERATORS}.{file.parent.name}"
+        module = f"{OPERATORS}.{file.parent.name}"
         for name, source in _listed(file).items():
             if source.is_file():
                 found[f"{module}.{name}"] = Place(module, name, source)
@@ -99,11 +100,18 @@ def known_operators() -> list[Place]:
     return list(_known().values())
 
 
+def parsed(file: Path) -> ast.Module:
+    """The source of a module. What Python would warn of in it is not this reader's matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(file.read_text("utf-8"))
+
+
 def _listed(file: Path) -> dict[str, Path]:
     """The classes that an `__init__` imports for type checkers, and the files in which they stand."""
     nodes = [
         inner
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in node.body
         if isinstance(inner, ast.ImportFrom) and inner.module
