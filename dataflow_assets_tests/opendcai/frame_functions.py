@@ -98,3 +98,19 @@ class Swallowing:
             answers = [""] * len(frame)
         frame[output_key] = answers
         storage.write(frame)
+
+
+class Remade:
+    """Makes the DataFrame anew from dicts, so that pandas guesses the types of its columns."""
+
+    def run(self, storage):
+        """Reads and writes."""
+        storage.write(pd.DataFrame(storage.read("dict")))
+
+
+class Forgetful:
+    """Forgets each number."""
+
+    def run(self, storage):
+        """Reads and writes."""
+        storage.write(storage.read("dataframe").assign(n=float("nan")))

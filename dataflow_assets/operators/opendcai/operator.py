@@ -14,7 +14,13 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from dataflow_assets.batch import ROW_ID, ColumnType, Schema
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.operators.opendcai.declared import Declared, declared
-from dataflow_assets.operators.opendcai.places import DISTRIBUTION, PACKAGE, find_place, is_installed
+from dataflow_assets.operators.opendcai.places import (
+    DISTRIBUTION,
+    OPERATORS,
+    PACKAGE,
+    find_place,
+    is_installed,
+)
 from dataflow_assets.operators.opendcai.storage import MemoryStorage
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, Operator, Params
 from dataflow_assets.operators.registry import import_object
@@ -237,7 +243,7 @@ def made_class(path: str) -> Any:
                 "imports"
             ) from error
         storage.DataFlowStorage.register(MemoryStorage)
-        _hush(loaded)
+        _hush()
         return loaded
 
 
@@ -246,11 +252,16 @@ def _quiet() -> None:
     os.environ.setdefault("DF_LOGGING_LEVEL", "ERROR")
 
 
-def _hush(loaded: Any) -> None:
-    """Takes the progress bar and the prints of each call from the module of a class: batches are told of."""
-    module = sys.modules.get(loaded.__module__)
-    if module is None or not loaded.__module__.startswith(f"{PACKAGE}."):
-        return
-    if hasattr(module, "tqdm") and callable(module.tqdm):
-        vars(module)["tqdm"] = partial(module.tqdm, disable=True)
-    vars(module)["print"] = lambda *words, **options: None
+def _hush() -> None:
+    """Takes the progress bars and the prints of each call from the package's modules: batches are told of."""
+    for name, module in list(sys.modules.items()):
+        if not name.startswith(f"{OPERATORS}.") or "__file__" not in vars(module):
+            continue
+        words = vars(module)
+        if callable(words.get("tqdm")) and not isinstance(words["tqdm"], partial):
+            words["tqdm"] = partial(words["tqdm"], disable=True)
+        words["print"] = _say_nothing
+
+
+def _say_nothing(*words: object, **options: object) -> None:
+    """What `print` is in modules of the package."""
