@@ -401,6 +401,9 @@ class Hold:
         for folder in dict.fromkeys(folders):
             make_folder(folder.path)  # several threads would do it, and write its one loader file, at once
             folder.tell_loaders()
+        if len(batches) == 1:
+            yield _commit_made(batches[0], self._ahead)
+            batches = []
         with ThreadPoolExecutor(_WRITERS, thread_name_prefix="write") as pool:
             for future in [pool.submit(_commit_made, made, self._ahead) for made in batches]:
                 yield future.result()

@@ -166,6 +166,11 @@ class OpenDCAIOperator(Operator):
 
     def identity(self) -> Mapping[str, object]:
         """The version of open-dataflow, or the hash of the file of a class of one's own."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> Mapping[str, object]:
+        """Taken once, so that a file that is edited during a run counts for the next one."""
         if self.declared is None or self.declared.place.is_of_package:
             return {"package": f"{DISTRIBUTION} {version_of(DISTRIBUTION)}"}
         return {"source": hashlib.sha256(self.declared.place.file.read_bytes()).hexdigest()}
