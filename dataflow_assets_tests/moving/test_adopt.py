@@ -1,5 +1,6 @@
 """A pipeline.py of DataFlow and its cache become a pipeline of ours, with the same rows at the end."""
 
+import importlib
 import json
 import runpy
 import warnings
@@ -186,9 +187,9 @@ def test_their_storage_reads_the_files_of_our_whole_file_mode(ran: Path, command
     (ran / "pages.yaml").write_text(yaml.safe_dump({**fields, "batch_rows": None}))
     done = finish(start(ran, "run", "pages.yaml", env=environment({"DAGSTER_HOME": str(ran / "home")})))
     assert done.code == 0, done.err
-    from dataflow.utils.storage import FileStorage
-
-    storage = FileStorage("pages.jsonl", str(ran / "dataflow_data/pages"), "pages")
+    storage = importlib.import_module("dataflow.utils.storage").FileStorage(
+        "pages.jsonl", str(ran / "dataflow_data/pages"), "pages"
+    )
     storage.operator_step = 3
     assert storage.read("dict") and [row["text"] for row in storage.read("dict")] == [
         row["text"] for row in rows_of(ran / "cache/pages_step3.jsonl")

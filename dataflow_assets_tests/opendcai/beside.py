@@ -1,5 +1,6 @@
 """The same operator through its own pipeline's storage and through ours, in one environment."""
 
+import importlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -36,9 +37,9 @@ class Case(NamedTuple):
 
 def theirs(folder: Path, source: Path, case: Case, **servings: object) -> list[Row]:
     """What its own pipeline writes: `FileStorage`, one step."""
-    from dataflow.utils.storage import FileStorage
-
-    storage = FileStorage(str(source), cache_path=str(folder), file_name_prefix=case.operator)
+    storage = importlib.import_module("dataflow.utils.storage").FileStorage(
+        str(source), cache_path=str(folder), file_name_prefix=case.operator
+    )
     case.instance(**servings).run(storage=storage.step(), **case.run)
     return [_shown(json.loads(line)) for line in _lines(folder / f"{case.operator}_step1.jsonl")]
 
