@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, NamedTuple
 
 from dataflow_assets.errors import PauseCause, Paused, PipelineBusy, Stopped, StorageError
 from dataflow_assets.io.atomic import make_folder, storage_errors
@@ -166,12 +166,25 @@ class Pause:
         return Paused(str(self), self.cause)
 
 
+class InMemory(NamedTuple):
+    """Batches that are made and not yet committed, and their size: what a SIGKILL would cost."""
+
+    batches: int = 0
+    bytes: int = 0
+
+
 class StopFlag:
-    """Whether a signal or a pause asked the run to stop, and which; may be looked at from any thread."""
+    """Whether a signal or a pause asked the run to stop, and which; may be looked at from any thread.
+
+    For a run with `write: lazy` it says too how much is held in memory, and whether somebody asked for
+    it to be written now.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self.paused: Pause | None = None
+        self.held = InMemory()
+        self.write_now = False
 
     def __bool__(self) -> bool:
         return self.signal is not None or self.paused is not None

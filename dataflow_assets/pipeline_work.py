@@ -9,6 +9,7 @@ from pathlib import Path
 from dataflow_assets.batch import Schema
 from dataflow_assets.engines.replicas.ray_connection import RaySettings, require_ray
 from dataflow_assets.engines.where_it_pays import Payoff
+from dataflow_assets.engines.whole_batches import MadeHere
 from dataflow_assets.engines.worker_pool import WorkerPools
 from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.expectations.needs import check_references, pairs_of, read_texts
@@ -275,15 +276,20 @@ class PipelineWork:
         later = self._following(step, selected)
         works = [work, *(each.work if isinstance(each, StateWork) else each for each in later)]
         payoff = Payoff(len(keys), sure=any(each.workers for each in works))
+        hold_bytes = None if step.may_stop_early else self.hold_bytes
         followers = [
-            each.summaries(keys)
+            replace(each.summaries(keys), hold_bytes=hold_bytes)
             if isinstance(each, StateWork)
-            else each.stream(keys, payoff, self.reuse, ahead=self.ahead)
+            else each.stream(keys, payoff, self.reuse, ahead=self.ahead, hold_bytes=hold_bytes)
             for each in later
         ]
-        return work.stream(
-            keys, payoff, self.reuse, followers, self.ahead, maker_for(works, len(keys), payoff)
-        )
+        maker = maker_for(works, len(keys), payoff) if hold_bytes is None else MadeHere(payoff)
+        return work.stream(keys, payoff, self.reuse, followers, self.ahead, maker, hold_bytes)
+
+    @property
+    def hold_bytes(self) -> int | None:
+        """How much of a step's batches is held in memory; None where each is committed at once."""
+        return self.pipeline.lazy_bytes if self.pipeline.write == "lazy" else None
 
     def _following(self, step: Step, selected: Collection[str]) -> "list[StepWork | StateWork]":
         """The selected steps, and states, that are made at once from the rows of the step, in order."""

@@ -60,6 +60,7 @@ class RunningTask:
     def begin(self) -> None:
         """Writes that it runs. Raises Paused, and writes nothing, where the pipeline is paused."""
         self.store.raise_if_paused()
+        self.store.take_flush()
         self.store.write(self._state)
         if not self.store.instance.is_ephemeral:  # nobody else sees it, and its database takes one thread
             self._thread.start()
@@ -89,8 +90,11 @@ class RunningTask:
                 is_said = True
             with contextlib.suppress(SQLAlchemyError):  # a database that is busy is asked again
                 self.stop.paused = self.stop.paused or self.store.pause()
-                state = self._state
-                if state is not written and time.monotonic() - at >= _WRITE_EVERY_S:
+                if self.stop.held.batches and self.store.take_flush():
+                    self.stop.write_now = True
+                held = self.stop.held
+                state = replace(self._state, held_batches=held.batches, held_bytes=held.bytes)
+                if state != written and time.monotonic() - at >= _WRITE_EVERY_S:
                     self.store.write(state)
                     written, at = state, time.monotonic()
 

@@ -146,6 +146,7 @@ class StepWork:
         followers: Sequence[BatchStream] = (),
         ahead: Ahead | None = None,
         maker: Maker | None = None,
+        hold_bytes: int | None = None,
     ) -> BatchStream:
         """The batches of these keys, lazily, and those of the steps that follow at once."""
         engine = self.engine(payoff or self.payoff(len(keys)), reuse)
@@ -164,6 +165,7 @@ class StepWork:
             ahead or Ahead(),
             maker,
             self.profiler and self.profiler.look,
+            hold_bytes,
         )
 
     @property

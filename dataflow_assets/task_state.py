@@ -48,7 +48,8 @@ class TaskState:
 
     `step`, `batch` and `batches` say how far the last run came: the asset, its newest committed
     batch, its range. `who` is a user (`name@host`), `budget`, `breaker`, a signal or `Dagster UI`;
-    `when` is ISO 8601 in UTC. `run_id` is Dagster's.
+    `when` is ISO 8601 in UTC. `run_id` is Dagster's. `held_batches`, of `held_bytes`, are in memory and
+    not yet committed (`write: lazy`).
     """
 
     pipeline: str
@@ -61,6 +62,13 @@ class TaskState:
     when: str = ""
     why: str = ""
     run_id: str | None = None
+    held_batches: int = 0
+    held_bytes: int = 0
+
+    @property
+    def held(self) -> str:
+        """`12 batches (3.4 MB)`."""
+        return f"{self.held_batches:,} batches ({self.held_bytes / 1e6:,.1f} MB)"
 
     def to_text(self) -> str:
         """The state as it is stored."""
@@ -88,6 +96,7 @@ class TaskStore:
         self.pipeline = folder.name
         place = f"{self.pipeline}/{xxhash.xxh3_128_hexdigest(place_of(self.folder).encode())}"
         self._state_key, self._pause_key = f"dataflow/state/{place}", f"dataflow/pause/{place}"
+        self._flush_key = f"dataflow/flush/{place}"
 
     def pause(self) -> Pause | None:
         """The pause that was asked for and not yet lifted."""
@@ -111,6 +120,17 @@ class TaskStore:
             self._set(self._pause_key, "")
         return pause
 
+    def ask_flush(self) -> None:
+        """Asks the run to commit the batches that it holds in memory."""
+        self._set(self._flush_key, now())
+
+    def take_flush(self) -> bool:
+        """Whether that was asked for since the last time."""
+        asked = bool(self._get(self._flush_key))
+        if asked:
+            self._set(self._flush_key, "")
+        return asked
+
     def raise_if_paused(self) -> None:
         """Raises Paused, with who, when and why, while the pipeline is paused."""
         pause = self.pause()
@@ -126,8 +146,10 @@ class TaskStore:
         running = is_locked(self.folder)
         stored, pause = self._stored(), self.pause()
         if running:
-            asked = f"{pause.who} asked it to pause" if pause is not None else ""
-            return replace(stored or TaskState(self.pipeline, "running"), state="running", why=asked)
+            asked = [f"{pause.who} asked it to pause"] if pause is not None else []
+            state = stored or TaskState(self.pipeline, "running")
+            held = [f"{state.held} are in memory, not yet committed"] if state.held_batches else []
+            return replace(state, state="running", why="; ".join([*asked, *held]))
         if pause is not None:
             return _paused(stored or TaskState(self.pipeline, "new"), pause)
         if stored is not None and stored.state == "running":
@@ -144,6 +166,7 @@ class TaskStore:
         if again is not None and again != stored:
             return again
         why = f"its run, begun at {stored.when} by {stored.who}, was killed"
+        why += f"; {stored.held}, held in memory, are made again" if stored.held_batches else ""
         return replace(stored, state="partial", cause="killed", who=None, why=why)
 
     def _stored(self) -> TaskState | None:

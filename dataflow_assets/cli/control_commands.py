@@ -32,6 +32,26 @@ def pause(pipeline: str, root: str | None, reason: str) -> None:
         print_line(f"{work.pipeline.name} is paused; `dataflow-assets resume {asked.pipeline}` goes on")
 
 
+@click.command()
+@pipeline_option
+def flush(pipeline: str, root: str | None) -> None:
+    """Have a run with `write: lazy` commit, after the batch in hand, what it holds in memory."""
+    work = work_of(pipeline, root)
+    name = work.pipeline.name
+    if not is_locked(work.layout.folder):
+        print_line(f"{name} is not running: nothing is held in memory")
+        return
+    if work.hold_bytes is None:
+        print_line(
+            f"{name} commits each batch when it is made (`write: immediate`): nothing is held in memory"
+        )
+        return
+    store = _store(work)
+    with dagster_errors(store.instance.root_directory):
+        store.ask_flush()
+    print_line(f"{name} was asked to commit what it holds in memory; `status` says how much that is")
+
+
 def resume_command() -> click.Command:
     """`resume`: `run` after lifting the pause, with its options but those that would begin anew."""
     options = [option for option in run.params if option.name not in _NOT_WITH_RESUME]

@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import click
 
+from dataflow_assets.cli.adopt_command import adopt
 from dataflow_assets.cli.console import print_error, print_line
-from dataflow_assets.cli.control_commands import pause, resume_command
+from dataflow_assets.cli.control_commands import flush, pause, resume_command
 from dataflow_assets.cli.corpus_commands import corpus_group
 from dataflow_assets.cli.dvc_command import dvc
 from dataflow_assets.cli.export_command import export
@@ -52,6 +53,7 @@ for command in (
     run,
     pause,
     resume_command(),
+    flush,
     status,
     validate,
     list_pipelines,
@@ -72,6 +74,7 @@ for command in (
     put_back,
     init,
     new,
+    adopt,
     schema,
 ):
     group.add_command(command)

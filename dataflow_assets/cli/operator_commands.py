@@ -11,8 +11,12 @@ from dataflow_assets.operators.registry import find_operator, operators
 @click.command("operators")
 @click.argument("name", required=False)
 @as_json
-def list_operators(name: str | None, as_json: bool) -> None:
+@click.option("--open-dataflow", is_flag=True, help="Those of the package open-dataflow, if it is installed.")
+def list_operators(name: str | None, as_json: bool, open_dataflow: bool) -> None:
     """All operators by kind, or one of them with its parameters and an example."""
+    if open_dataflow:
+        _list_open_dataflow(as_json)
+        return
     kinds = by_kind({name: find_operator(name)} if name else operators())
     found = [operator for members in kinds.values() for operator in members]
     if as_json:
@@ -25,6 +29,17 @@ def list_operators(name: str | None, as_json: bool) -> None:
             print_line(f"{kind}:")
             for each in members:
                 print_line(f"  {each.name:{width}}  {each.scope:7}  {summary_of(each)}")
+
+
+def _list_open_dataflow(as_json: bool) -> None:
+    from dataflow_assets.operators.opendcai.known import known
+
+    found = known()
+    if as_json:
+        print_json([each._asdict() for each in found])
+        return
+    rows = [(each.operator, each.type, ", ".join(each.lacks) or "nothing") for each in found]
+    print_table(("operator", "type", "lacks here"), rows)
 
 
 def _print_operator(operator: Described) -> None:

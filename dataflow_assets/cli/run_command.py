@@ -101,6 +101,12 @@ def run(
     if dry_run is not None:
         _print_estimate(work, dry_run)
         return
+    if work.hold_bytes is not None:
+        print_line(
+            f"write: lazy: up to {work.hold_bytes / 1e6:,.1f} MB of a step's batches are held in memory; a "
+            "SIGKILL or a power cut costs these, and they are made again. Ctrl-C, SIGTERM and `pause` cost "
+            "nothing; `flush` commits what is held"
+        )
     with run_display(work) as display:
         gc.disable()  # as in the package: Dagster is imported here
         from dataflow_assets.home import open_instance

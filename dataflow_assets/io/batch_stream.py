@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,12 +10,17 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from dataflow_assets.control import StopFlag
+from dataflow_assets.batch import content_hash
+from dataflow_assets.control import InMemory, StopFlag
 from dataflow_assets.errors import Stopped
+from dataflow_assets.io.atomic import make_folder
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.samples import Samples
 from dataflow_assets.io.step_folder import NO_NOTES, Notes, Origin, Prepared, StepFolder
 from dataflow_assets.operators.operator import Outcome
+
+# Threads that commit batches which were held: a disk takes many files at once in the time of one.
+_WRITERS = 8
 
 
 class Committed(NamedTuple):
@@ -54,8 +59,16 @@ class ToTranscode(NamedTuple):
     record: CommitRecord
 
 
-Ready = CommitRecord | Prepared | ToTranscode
-"""What became of a batch: it was there, it is durable but not published, or it must be moved."""
+class Held(NamedTuple):
+    """A batch that is made and not yet written: `write` makes its files durable. `size` is in bytes."""
+
+    content_hash: str
+    size: int
+    write: Callable[[], Prepared]
+
+
+Ready = CommitRecord | Prepared | ToTranscode | Held
+"""What became of a batch: it was there, is durable but not published, must be moved, or is in memory."""
 
 
 class HandedOver(NamedTuple):
@@ -170,6 +183,7 @@ class BatchStream:
     ahead: Ahead = field(default_factory=Ahead)
     maker: Maker | None = None
     look: Look | None = None
+    hold_bytes: int | None = None
 
     def commit_all(self, stop: StopFlag) -> Iterator[Committed]:
         """Makes what is missing of these batches and commits each, in the order of the keys."""
@@ -179,7 +193,12 @@ class BatchStream:
             for stream in streams:
                 stream.begin(stop)
                 stack.callback(stream.close)
-            yield from map(self.ahead.seen, commit_in_order(tasks, self.workers, stop, self.ahead))
+            if self.hold_bytes is None:
+                committed = commit_in_order(tasks, self.workers, stop, self.ahead)
+            else:
+                committed = commit_together(tasks, self.workers, stop, self.hold_bytes, self.ahead)
+            with contextlib.closing(committed):
+                yield from map(self.ahead.seen, committed)
 
     def _made(self, streams: "Sequence[BatchStream]", key: str) -> "Made":
         made = (self.maker or make)(streams, key, self.ahead.known(streams, key))
@@ -193,12 +212,20 @@ class BatchStream:
         if there is not None:
             return there, None
         work = self.compute(key, fingerprint, handed)
+        if self.hold_bytes is not None:
+            size = sum(table.nbytes for table in work.outcome if table is not None)
+            held = Held(content_hash(work.outcome.kept), size, partial(self._written, key, work))
+            return held, work.outcome.kept
+        return self._written(key, work), work.outcome.kept
+
+    def _written(self, key: str, work: Work) -> Prepared:
+        """The batch as files that are durable, and what is told of it."""
         prepared = self.folder.prepare(key, work.outcome, work.origin)
         prepared = prepared._replace(notes=work.notes, samples=work.samples)
-        if self.look is not None:
-            seen = self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
-            prepared = prepared._replace(notes={**work.notes, **seen})
-        return prepared, work.outcome.kept
+        if self.look is None:
+            return prepared
+        seen = self.look(self.folder, key, work.outcome.kept, prepared.record.content_hash)
+        return prepared._replace(notes={**work.notes, **seen})
 
     def there(self, key: str, handed: Handed, known: Known) -> tuple[str, Ready | None]:
         """What the batch would be made of, and the batch where it is committed and made of that."""
@@ -220,6 +247,10 @@ class Made:
     ready: Ready
     followers: list[tuple[StepFolder, Ready]] = field(default_factory=list)
     given_up: str | None = None
+
+    def all(self) -> list[tuple[StepFolder, Ready]]:
+        """The batch of each step, in their order."""
+        return [(self.folder, self.ready), *self.followers]
 
 
 def make(streams: Sequence[BatchStream], key: str, known: Known) -> Made:
@@ -270,7 +301,7 @@ def _made_alone(folder: StepFolder, task: Callable[[], Ready]) -> Made:
 
 
 def _content_hash(ready: Ready) -> str:
-    return ready.content_hash if isinstance(ready, CommitRecord) else ready.record.content_hash
+    return ready.content_hash if isinstance(ready, CommitRecord | Held) else ready.record.content_hash
 
 
 def as_wanted(folder: StepFolder, record: CommitRecord) -> Ready:
@@ -281,7 +312,7 @@ def as_wanted(folder: StepFolder, record: CommitRecord) -> Ready:
 
 def commit_in_order(
     tasks: Iterator[Callable[[], Made]], workers: int, stop: StopFlag, ahead: Ahead | None = None
-) -> Iterator[Committed]:
+) -> Generator[Committed, None, None]:
     """Runs the tasks in `workers` threads and commits each batch here, in the order of the tasks.
 
     At most one task more than there are threads is taken from `tasks` ahead of its commit. When
@@ -289,6 +320,43 @@ def commit_in_order(
     of one batch is raised when its turn comes: those before it are committed. Batches of followers
     are noted in `ahead`.
     """
+    with contextlib.closing(_made_in_order(tasks, workers, stop)) as batches:
+        for made in batches:
+            yield _commit_made(made, ahead)
+
+
+def commit_together(
+    tasks: Iterator[Callable[[], Made]],
+    workers: int,
+    stop: StopFlag,
+    hold_bytes: int,
+    ahead: Ahead | None = None,
+) -> Generator[Committed, None, None]:
+    """The same, but batches stay in memory until they are `hold_bytes` large, and are committed together.
+
+    That is done too when the tasks are over, when one of them raises, when `stop` goes up, and when
+    somebody asked for it (`stop.write_now`). Whatever is in memory when the process is killed is lost:
+    `stop.held` says how much that is.
+    """
+    hold = Hold(stop, ahead)
+    with contextlib.closing(_made_in_order(tasks, workers, stop)) as batches:
+        try:
+            for made in batches:
+                hold.add(made)
+                if hold.size >= hold_bytes or not hold.size or stop.write_now:
+                    yield from hold.committed()
+        except GeneratorExit:
+            raise
+        except BaseException:
+            yield from hold.committed()
+            raise
+        yield from hold.committed()
+
+
+def _made_in_order(
+    tasks: Iterator[Callable[[], Made]], workers: int, stop: StopFlag
+) -> Generator[Made, None, None]:
+    """What the tasks made, in their order; Stopped once `stop` is up and those in hand are given."""
     pending: deque[Future[Made]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="batch")
     try:
@@ -298,13 +366,48 @@ def commit_in_order(
             if stop:
                 for future in pending:
                     if not future.cancel():
-                        yield _commit_made(future.result(), ahead)
+                        yield future.result()
                 stop.raise_if_up()
             if not pending:
                 return
-            yield _commit_made(pending.popleft().result(), ahead)
+            yield pending.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Hold:
+    """Batches in memory that are committed together, by several threads: they wait for the disk at once."""
+
+    def __init__(self, stop: StopFlag, ahead: Ahead | None) -> None:
+        self._stop, self._ahead = stop, ahead
+        self._batches: list[Made] = []
+        self.size = 0
+
+    def add(self, made: Made) -> None:
+        """Takes a batch, and those of the steps that follow."""
+        self._batches.append(made)
+        held = [ready.size for _, ready in made.all() if isinstance(ready, Held)]
+        self.size += sum(held)
+        there = self._stop.held
+        self._stop.held = InMemory(there.batches + len(held), there.bytes + sum(held))
+
+    def committed(self) -> Iterator[Committed]:
+        """Commits all that is held, and gives those of the first step in order; then nothing is held.
+
+        An error of one is raised when its turn comes; the others are committed all the same.
+        """
+        batches, self._batches, self.size = self._batches, [], 0
+        folders = (folder for made in batches for folder, ready in made.all() if isinstance(ready, Held))
+        for folder in dict.fromkeys(folders):
+            make_folder(folder.path)  # several threads would do it, and write its one loader file, at once
+            folder.tell_loaders()
+        if len(batches) == 1:
+            yield _commit_made(batches[0], self._ahead)
+            batches = []
+        with ThreadPoolExecutor(_WRITERS, thread_name_prefix="write") as pool:
+            for future in [pool.submit(_commit_made, made, self._ahead) for made in batches]:
+                yield future.result()
+        self._stop.held, self._stop.write_now = InMemory(), False
 
 
 def _commit_made(made: Made, ahead: Ahead | None) -> Committed:
@@ -321,4 +424,6 @@ def _commit(folder: StepFolder, ready: Ready) -> Committed:
         return Committed(ready, folder, reused=True)
     if isinstance(ready, ToTranscode):
         return Committed(folder.transcode(ready.record.batch, ready.record), folder, reused=True)
+    if isinstance(ready, Held):
+        ready = ready.write()
     return Committed(folder.commit(ready), folder, False, ready.samples, ready.notes)

@@ -20,7 +20,17 @@ from dataflow_assets.operators.registry import build_operator, operators
 PACKAGE = "dataflow_assets.operators."
 OTHER = "other"
 _EXAMPLE = "Example:\n"
-_ORDER = ("filters", "refiners", "deduplication", "splitting", "conversion", "tables", "models", "llm")
+_ORDER = (
+    "filters",
+    "refiners",
+    "deduplication",
+    "splitting",
+    "conversion",
+    "tables",
+    "models",
+    "llm",
+    "opendcai",
+)
 _BOUNDS = {
     "ge": "{} or more",
     "gt": "more than {}",

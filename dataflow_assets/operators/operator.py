@@ -100,7 +100,8 @@ class Operator(ABC):
     changes: stored batches are then redone), `scope` (`row`: rows are independent and may be split
     over workers in any way; `dataset`: the decision needs all batches), `releases_gil` (True for
     work on whole Arrow columns: threads serve it better than processes), `splits` (True where one
-    row becomes several: the children are called `<row_id>/<n>`), `regroups` (True where a batch may
+    row becomes several: the children are called `<row_id>/<n>`), `needs_all_rows` (True where it must
+    get the rows of the data set at once: the pipeline has one batch then), `regroups` (True where a batch may
     get the rows of others), `heavy` (True where it holds what a machine should hold once, such as a
     model: it is then not built in several processes unasked).
     """
@@ -109,9 +110,10 @@ class Operator(ABC):
     version: ClassVar[str] = "1"
     scope: ClassVar[Literal["row", "dataset"]] = "row"
     releases_gil: bool = False
-    splits: ClassVar[bool] = False
+    splits: bool = False
+    needs_all_rows: bool = False
     regroups: ClassVar[bool] = False
-    heavy: ClassVar[bool] = False
+    heavy: bool = False
     Params: ClassVar[type[BaseModel]] = Params
 
     def __init__(self, params: BaseModel | None = None) -> None:

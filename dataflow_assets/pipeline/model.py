@@ -71,6 +71,15 @@ class Pipeline(BaseModel):
         default_factory=lambda data: data.get("name", ""), description="First part of the step folders."
     )
     root: str | None = Field(default=None, min_length=1, description="Folder or fsspec URL of all files.")
+    write: Literal["immediate", "lazy"] = Field(
+        default="immediate",
+        description="`immediate`: each batch is committed when it is made. `lazy`: batches are held in "
+        "memory and committed together, at the end of a step, at `lazy_bytes`, when the run is stopped, and "
+        "on `dataflow-assets flush`; a SIGKILL costs those that are held.",
+    )
+    lazy_bytes: int = Field(
+        default=256 * 2**20, ge=1, description="Bytes of rows at which batches that are held are committed."
+    )
     workers: int | None = Field(default=None, ge=1, description="Workers a step; default: the cores.")
     allow_pickle: bool = Field(default=False, validate_default=True, description="Allows format pickle.")
     servings: dict[FolderName, ServingSpec] = Field(
@@ -141,7 +150,21 @@ class Pipeline(BaseModel):
         if fields or problems:
             return fields + problems
         vars(self).update(_operators=operators)
-        return self._serving_problems(operators)
+        return self._batch_problems(operators) or self._serving_problems(operators)
+
+    def _batch_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
+        """An operator that must get all rows at once needs a pipeline with one batch."""
+        if self.batch_rows is None:
+            return []
+        return [
+            Problem(
+                f"{operators[step.name].name} needs all rows of the data set at once, and batch_rows is "
+                f"{self.batch_rows}; say `batch_rows: null`, or another `scope`",
+                ("steps", place, "type"),
+            )
+            for place, step in enumerate(self.steps)
+            if operators[step.name].needs_all_rows
+        ]
 
     def _serving_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
         """The mistakes in what steps ask; without any, the operators know their models."""

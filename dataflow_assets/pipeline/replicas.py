@@ -70,7 +70,7 @@ def replica_problems(step: ReplicaOptions, operator: Operator) -> list[Problem]:
 
 
 def _wrong_operator(given: list[str], operator: Operator) -> list[Problem]:
-    if isinstance(operator, DatasetOperator):
+    if isinstance(operator, DatasetOperator) or operator.needs_all_rows:
         return [
             Problem(
                 f"{operator.name} decides over all rows of the data set, so it cannot be divided between "

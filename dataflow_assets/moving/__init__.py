@@ -1,0 +1,1 @@
+"""Moving over from OpenDCAI's DataFlow: what its cache folders and pipeline files hold."""

@@ -1,0 +1,1 @@
+"""Operators of the open-dataflow package, run as ours."""
