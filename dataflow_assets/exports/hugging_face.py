@@ -37,7 +37,7 @@ def write_hugging_face(work: PipelineWork, step: FinishedStep, columns: Schema, 
     for number, records in enumerate(shards):
         path = folder / "data" / f"train-{number:05d}-of-{len(shards):05d}.parquet"
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for table in replace(step, records=records).tables(columns):
+            for table in replace(step, records=records).kept.tables(columns):
                 writer.write_table(with_nested(table, types))
     (folder / "README.md").write_text(_card(work, step, types), "utf-8")
 
