@@ -36,8 +36,9 @@ def write_hugging_face(work: PipelineWork, step: FinishedStep, columns: Schema, 
     schema = nested_schema(arrow_schema(columns), types)
     for number, records in enumerate(shards):
         path = folder / "data" / f"train-{number:05d}-of-{len(shards):05d}.parquet"
+        shard = replace(step.kept, records={record.batch: record for record in records})
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for table in replace(step, records=records).kept.tables(columns):
+            for table in shard.tables(columns):
                 writer.write_table(with_nested(table, types))
     (folder / "README.md").write_text(_card(work, step, types), "utf-8")
 
