@@ -83,9 +83,21 @@ def test_a_password_is_never_told(
         assert "w0rd" not in done.out + done.err
 
 
-def test_a_vector_is_for_a_table_alone(command_here: Command, project: Path):
-    done = command_here(project, "export", "shop.yaml", "--to", "x.jsonl", "--vector", "n")
-    assert (done.code, done.err) == (
-        2,
-        "error: --vector is for a table of ClickHouse; a file has the lists as they are\n",
-    )
+@pytest.mark.parametrize(
+    ("to", "options"),
+    [
+        ("x.jsonl", ["--vector", "n"]),
+        ("x.jsonl", ["--column", "prompt=n"]),
+        ("folder", ["--as", "hf", "--append"]),
+        ("folder", ["--as", "hf", "--croissant", "x.json"]),
+        ("x.csv", ["--append", "--croissant", "x.json"]),
+        ("clickhouse://u:pa55@localhost/d/t", ["--for-spreadsheet"]),
+    ],
+)
+def test_options_of_another_kind_of_export_are_refused(
+    command_here: Command, project: Path, to: str, options: list[str]
+):
+    done = command_here(project, "export", "shop.yaml", "--to", to, *options)
+    assert done.code == 2 and "says nothing of what is written to" in done.err
+    assert options[-1] in done.err or options[-2] in done.err
+    assert "pa55" not in done.err and not (project / to).exists()
