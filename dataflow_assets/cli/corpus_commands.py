@@ -276,7 +276,7 @@ _marking_command("restore", False, "Bring soft-deleted turns back.")
 def export(dataset: str, store: str | None, to: str, with_row_id: bool) -> None:
     """Write the conversations to a file, as they came: .jsonl, .json, .csv, .parquet or .pickle."""
     from dataflow_assets.batch import ROW_ID, arrow_schema
-    from dataflow_assets.export import format_of, write_file
+    from dataflow_assets.exports.file import format_of, write_file
 
     path = Path(to)
     format = format_of(path)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dataflow_assets.append_export import append_step
 from dataflow_assets.cli.console import pipeline_option, print_line, work_of
 from dataflow_assets.clickhouse.address import SCHEME, Address
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.export import export_step
+from dataflow_assets.exports.append import append_step
+from dataflow_assets.exports.file import export_step
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.pipeline_work import PipelineWork
 

@@ -86,7 +86,7 @@ def _shown(cell: object) -> str:
 
 
 def _print_json(result: "Result") -> None:
-    from dataflow_assets.export import json_pieces
+    from dataflow_assets.exports.file import json_pieces
 
     for piece in json_pieces(result.tables()):
         sys.stdout.buffer.write(piece)
@@ -95,7 +95,7 @@ def _print_json(result: "Result") -> None:
 
 def _write(result: "Result", to: Path) -> None:
     from dataflow_assets.batch import arrow_schema
-    from dataflow_assets.export import format_of, write_file
+    from dataflow_assets.exports.file import format_of, write_file
 
     rows = write_file(to, format_of(to), result.tables(), arrow_schema(result.schema))
     print_line(f"{rows:,} rows in {to}")

@@ -1,1 +1,1 @@
-"""Folders that other tools train from: Hugging Face, WebDataset, LLaMA-Factory."""
+"""A step's rows for others: one file, one that grows, or a folder that a tool trains from."""

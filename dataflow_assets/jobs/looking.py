@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
-from dataflow_assets.export import export_step
+from dataflow_assets.exports.file import export_step
 from dataflow_assets.jobs.launching import NO_RETRIES, job_name, same_as, single_op_job
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork

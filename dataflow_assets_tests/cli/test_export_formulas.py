@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.export import export_step
+from dataflow_assets.exports.file import export_step
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.walk import pipeline, walk
 

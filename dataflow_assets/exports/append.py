@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform
 from dataflow_assets.errors import ConfigError, RunError, UnwritableValue
-from dataflow_assets.export import format_of
+from dataflow_assets.exports.file import format_of
+from dataflow_assets.exports.growing_file import JOURNAL_SUFFIX, Appended, GrowingFile, growing_file
 from dataflow_assets.finished_step import finished_step
-from dataflow_assets.growing_file import JOURNAL_SUFFIX, Appended, GrowingFile, growing_file
 from dataflow_assets.io.formats import Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
 from dataflow_assets.pipeline_work import PipelineWork

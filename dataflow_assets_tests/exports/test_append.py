@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dataflow_assets.append_export import Grown, append_step
 from dataflow_assets.errors import ConfigError, CorruptFile, PipelineBusy, RunError
-from dataflow_assets.growing_file import growing_file
-from dataflow_assets_tests.append.log import appended, is_whole_export, made, of_days, read, write_day
+from dataflow_assets.exports.append import Grown, append_step
+from dataflow_assets.exports.growing_file import growing_file
+from dataflow_assets_tests.exports.append_log import appended, is_whole_export, made, of_days, read, write_day
 
 ENDINGS = ["jsonl", "csv"]
 

@@ -4,8 +4,8 @@ import csv
 import json
 from pathlib import Path
 
-from dataflow_assets.append_export import Grown, append_step
-from dataflow_assets.export import export_step
+from dataflow_assets.exports.append import Grown, append_step
+from dataflow_assets.exports.file import export_step
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.walk import walk

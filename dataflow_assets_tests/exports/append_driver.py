@@ -1,4 +1,4 @@
-"""`python -m dataflow_assets_tests.append.driver POINT:N ARGUMENTS`: the command, killed at the N-th write.
+"""`python -m …exports.append_driver POINT:N ARGUMENTS`: the command, killed at the N-th write.
 
 `before`, `half` and `after` say how much of the write there is; the journal's writes count too.
 """
@@ -6,8 +6,8 @@
 import os
 import sys
 
-from dataflow_assets import growing_file
 from dataflow_assets.cli.main import main
+from dataflow_assets.exports import growing_file
 from dataflow_assets_tests.crash.driver import Countdown, die
 
 write_all = growing_file._write_all

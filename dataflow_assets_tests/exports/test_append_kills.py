@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.errors import CorruptFile
-from dataflow_assets_tests.append.log import appended, day, is_whole_export, made, of_days, read, write_day
 from dataflow_assets_tests.crash.command import Finished, Running, environment, file_size_limit, finish, start
+from dataflow_assets_tests.exports.append_log import (
+    appended,
+    day,
+    is_whole_export,
+    made,
+    of_days,
+    read,
+    write_day,
+)
 
 WRITES = 8  # head of the journal, three batches of two writes each, the end
 QUICK = [("half", 2), ("half", 5)]
@@ -20,7 +28,13 @@ MOMENTS = [
 
 def killed(folder: Path, point: str, number: int, ending: str) -> Finished:
     arguments = ["export", "log.yaml", "--to", f"rows.{ending}", "--append"]
-    command = [sys.executable, "-m", "dataflow_assets_tests.append.driver", f"{point}:{number}", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "dataflow_assets_tests.exports.append_driver",
+        f"{point}:{number}",
+        *arguments,
+    ]
     return finish(Running(command, cwd=folder, env=environment()))
 
 
