@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from dataflow_assets.operators.llm.operator import Done, LLMOperator
-from dataflow_assets.operators.registry import build_operator
+from dataflow_assets.operators.registry import build_operator, operators
 from dataflow_assets.serving.calls import Answer, Call
 
 Checked = TypeVar("Checked")
@@ -29,6 +29,12 @@ class ScriptedAsk:
         if call.kind == "embedding":
             return check(Answer(vector=said))  # pyright: ignore[reportArgumentType]
         return check(Answer((said if isinstance(said, str) else json.dumps(said, ensure_ascii=False),)))
+
+
+def asking_operators() -> dict[str, type[LLMOperator]]:
+    """All operators that ask a model in their own words; what `opendcai_llm` asks is its class's business."""
+    own = {name: cls for name, cls in operators().items() if issubclass(cls, LLMOperator)}
+    return {name: cls for name, cls in own.items() if name != "opendcai_llm"}
 
 
 def built(name: str, params: Mapping[str, object] | None = None) -> LLMOperator:

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.llm import shipped
-from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.llm.prompted import PromptedOperator
 from dataflow_assets.operators.llm.shipped import prompt_template, prompt_text
 from dataflow_assets.operators.registry import build_operator, operators
 from dataflow_assets.text.language import LANGUAGES, language_of
-from dataflow_assets_tests.operators.llm.asking import built, done, error_class, user
+from dataflow_assets_tests.operators.llm.asking import asking_operators, built, done, error_class, user
 
 FOLDER = Path(shipped.__file__).parent / "prompts"
 FILES = sorted(file.stem for file in (FOLDER / "en").glob("*.txt"))
@@ -26,7 +25,7 @@ NEEDED = {
 PROMPTED = {
     name: cls for name, cls in operators().items() if issubclass(cls, PromptedOperator) and name != "generate"
 }
-ALL = [name for name, cls in operators().items() if issubclass(cls, LLMOperator)]
+ALL = list(asking_operators())
 
 
 def test_every_prompt_is_there_in_both_languages():

@@ -6,12 +6,10 @@ from typing import TypeVar
 
 import pytest
 
-from dataflow_assets.operators.llm.operator import LLMOperator
-from dataflow_assets.operators.registry import operators
 from dataflow_assets.serving.calls import Answer, Call
 from dataflow_assets.serving.scripted import ScriptedServing
 from dataflow_assets.serving.spec import ScriptedSpec
-from dataflow_assets_tests.operators.llm.asking import built
+from dataflow_assets_tests.operators.llm.asking import asking_operators, built
 
 Checked = TypeVar("Checked")
 ENGLISH = "The Moon orbits the Earth at 384,400 km. Its gravity causes the tides. It has no air."
@@ -26,9 +24,7 @@ STEPS: list[tuple[str, dict]] = [
     ("translate", {"to": "French"}),
 ]
 NEEDED = {name for name, _ in STEPS if name in ("generate", "generate_structured", "classify", "translate")}
-STEPS += [
-    (name, {}) for name, cls in operators().items() if issubclass(cls, LLMOperator) and name not in NEEDED
-]
+STEPS += [(name, {}) for name in asking_operators() if name not in NEEDED]
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
