@@ -1,7 +1,6 @@
 """One bucket of the server, and the small project with its root there."""
 
 import itertools
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +11,6 @@ from dataflow_assets_tests.crash.project import write_project
 
 DRIVER = "dataflow_assets_tests.objects.driver"
 NOT_DATA = (".lease", ".pack")
-# The whole matrix of kills takes a quarter of an hour: a store that is a process on the same cores is slow.
-ALL_KILLS = bool(os.environ.get("DATAFLOW_ALL_KILLS"))
 _numbers = itertools.count()
 
 

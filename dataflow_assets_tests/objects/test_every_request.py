@@ -13,7 +13,7 @@ from dataflow_assets.io.objects.s3 import S3Store
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.crash.driver import die_after, die_before
-from dataflow_assets_tests.objects.bucket import ALL_KILLS, Bucket, write_s3_project
+from dataflow_assets_tests.objects.bucket import Bucket, write_s3_project
 
 EVERY = 11
 Kill = Callable[[object, str, int], None]
@@ -50,8 +50,7 @@ def killed(kill: Kill, moment: int, file: Path, variables: dict[str, str]) -> bo
     return process.exitcode != 0
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not ALL_KILLS, reason="minutes long: DATAFLOW_ALL_KILLS=1 runs it")
+@pytest.mark.long
 @pytest.mark.parametrize(("kill", "is_same_machine"), [(die_before, True), (die_after, False)])
 def test_whichever_request_was_the_last_the_next_run_makes_it_whole(
     endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: Kill, is_same_machine: bool
