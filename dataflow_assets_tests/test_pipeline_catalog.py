@@ -75,6 +75,13 @@ def test_another_pipeline_of_a_registered_name_is_refused_unless_it_replaces_it(
     assert catalog()["mine"].batch_rows == 6
 
 
+def test_the_files_of_dagster_beside_pipelines_are_none(folder):
+    _write(folder / "one.yaml", "one")
+    for name in ("workspace.yaml", "dagster.yaml"):
+        (folder / name).write_text("load_from: []")
+    assert "one" in catalog()
+
+
 def test_two_files_of_a_name_are_refused_with_both_places(folder):
     first, second = _write(folder / "a.yaml", "same"), _write(folder / "b.yaml", "same")
     with pytest.raises(ConfigError, match=f"two pipelines are called 'same': {first} and {second}"):

@@ -117,6 +117,10 @@ def _same_to_dagster(found: _Catalog) -> list[str]:
     return list(problems.values())
 
 
+# Files of Dagster that `init` and its own commands put beside pipelines.
+_OF_DAGSTER = ("workspace.yaml", "dagster.yaml", "dagster_cloud.yaml")
+
+
 def _pipeline_files(problems: list[str]) -> Iterator[Path]:
     """The files of the shipped folder and of the user's, each once."""
     seen: set[Path] = set()
@@ -132,6 +136,7 @@ def _pipeline_files(problems: list[str]) -> Iterator[Path]:
             if (
                 path.suffix.lower() in SUFFIXES
                 and not path.name.startswith(".")
+                and path.name not in _OF_DAGSTER
                 and path.resolve() not in seen
             ):
                 seen.add(path.resolve())
