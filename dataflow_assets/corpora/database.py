@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import URL, Connection, Engine, func, insert, inspect, make_url, select
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, func, insert, inspect, select
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from dataflow_assets.corpora.tables import ABOUT, METADATA, VERSION
-from dataflow_assets.databases.engines import begin, file_url, mysql_engine, postgres_engine, sqlite_engine
-from dataflow_assets.errors import ConfigError, CorpusError
+from dataflow_assets.databases.engines import (
+    begin,
+    closed_on_failure,
+    mysql_engine,
+    postgres_engine,
+    sqlite_engine,
+)
+from dataflow_assets.databases.places import database_url, file_of, shown_place
+from dataflow_assets.errors import CorpusError
 from dataflow_assets.io.atomic import make_folder
 
 _T = TypeVar("_T")
@@ -30,25 +37,7 @@ def corpus_url(place: str) -> URL:
 
     Raises ConfigError.
     """
-    if "://" not in place:
-        return file_url(Path(place))
-    try:
-        url = make_url(place)
-    except ArgumentError:
-        raise ConfigError(
-            "the URL of the corpora cannot be read; expected e.g. postgresql://USER@HOST/DATABASE"
-        ) from None
-    kind = url.drivername.partition("+")[0]
-    if kind == "sqlite" and url.database not in (None, "", ":memory:"):
-        return file_url(Path(str(url.database)))
-    if kind in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql")
-    if kind in ("mysql", "mariadb") and url.database:
-        return url.set(drivername="mysql")
-    raise ConfigError(
-        f"corpora are kept in a file, in PostgreSQL, MySQL or MariaDB; found {kind}:// and expected a path, "
-        "sqlite:///FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
-    )
+    return database_url(place, "the corpora", ("sqlite", "postgresql", "mysql"))
 
 
 class CorpusDatabase:
@@ -59,17 +48,13 @@ class CorpusDatabase:
 
     def __init__(self, place: str, create: bool) -> None:
         url = corpus_url(place)
-        self.file = Path(str(url.database)) if url.drivername == "sqlite" else None
-        self.place = str(self.file) if self.file else f"{url.host or 'localhost'}/{url.database or ''}"
+        self.file, self.place = file_of(url), shown_place(url)
         if self.file:
             self._check_file(self.file, create)
         self.engine = _engine(url)
         self.dialect = self.engine.dialect.name
-        try:
+        with closed_on_failure(self.engine):
             self._ensure_tables(create)
-        except BaseException:
-            self.engine.dispose()
-            raise
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -100,7 +85,7 @@ class CorpusDatabase:
                     begin(connection)
                     done = work(connection)
                     connection.commit()
-                except BaseException:
+                except BaseException:  # raised again: a connection that is held would stay in it
                     connection.rollback()
                     raise
             return done

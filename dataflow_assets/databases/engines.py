@@ -1,22 +1,20 @@
 """Engines of SQLAlchemy for SQLite, PostgreSQL and MySQL or MariaDB, and how a transaction begins on them."""
 
+import contextlib
 import os
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
+from dataflow_assets.databases.places import file_url
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.optional_packages import require
 
 BUSY_S = 60
 _MYSQL_SETTINGS = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ZERO_DATE'"
-
-
-def file_url(path: Path) -> URL:
-    """The URL of the SQLite file at this path."""
-    return URL.create("sqlite", database=str(path.absolute()))
 
 
 def sqlite_engine(path: Path, *pragmas: str) -> Engine:
@@ -57,6 +55,15 @@ def mysql_engine(url: URL, asker: str) -> Engine:
             cursor.execute("SET SESSION time_zone = '+00:00'")
 
     return engine
+
+
+@contextlib.contextmanager
+def closed_on_failure(engine: Engine) -> Iterator[None]:
+    """Ends the engine's connections where what is done within fails."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(engine.dispose)
+        yield
+        stack.pop_all()
 
 
 def begin(connection: Connection) -> None:

@@ -42,24 +42,22 @@ def append_step(
     batch that is in the file has changed since, CorruptFile where somebody else changed the file, and
     what `export_step` raises.
     """
-    format = format_of(to)
+    format = format_of(to, for_spreadsheet)
     if format not in _GROWING:
         raise ConfigError(
             f"a {format} file cannot grow: {to}; append to .jsonl or .csv, or export it without --append"
         )
-    if for_spreadsheet and format != "csv":
-        raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
-    rows = finished_step(work, step, allow_partial).kept
+    finished = finished_step(work, step, allow_partial)
     head = {
         "journal": 1,
         "pipeline": work.pipeline.name,
-        "step": step or work.pipeline.ordered_steps[-1].name,
+        "step": finished.name,
         "row_id": with_row_id,
         "for_spreadsheet": for_spreadsheet,
     }
     with growing_file(to) as file:
         file.load(head)
-        return _Appending(file, rows, format, with_row_id, for_spreadsheet).run()
+        return _Appending(file, finished.kept, format, with_row_id, for_spreadsheet).run()
 
 
 class _Appending:

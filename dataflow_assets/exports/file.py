@@ -32,9 +32,7 @@ def export_step(
     for an unknown ending, RunError where rows of this step or one before failed, or batches are missing
     or stale, unless partial is allowed.
     """
-    format = format_of(to)
-    if for_spreadsheet and format != "csv":
-        raise ConfigError(f"{to} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing")
+    format = format_of(to, for_spreadsheet)
     finished = finished_step(work, step, allow_partial)
     columns = finished.columns(with_row_id)
     tables, schema = finished.kept.tables(columns), arrow_schema(columns)
@@ -65,8 +63,12 @@ def write_file(to: Path, format: Format, tables: Tables, schema: pa.Schema) -> i
     return rows
 
 
-def format_of(path: Path) -> Format:
-    """The format that the file's ending says. Raises ConfigError."""
+def format_of(path: Path, for_spreadsheet: bool = False) -> Format:
+    """The format that the file's ending says. Raises ConfigError, also for a spreadsheet that is no CSV."""
+    if for_spreadsheet and path.suffix != f".{EXTENSIONS['csv']}":
+        raise ConfigError(
+            f"{path} is no CSV file; --for-spreadsheet is for CSV alone, other files run nothing"
+        )
     for format, extension in EXTENSIONS.items():
         if path.suffix == f".{extension}":
             return format

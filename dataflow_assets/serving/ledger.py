@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import URL, Select, and_, delete, func, select, true
 
-from dataflow_assets.databases.engines import file_url
+from dataflow_assets.databases.places import file_url
 from dataflow_assets.errors import LedgerError
 from dataflow_assets.serving.asking import Where
 from dataflow_assets.serving.calls import Answer, Call

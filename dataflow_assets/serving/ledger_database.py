@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from sqlalchemy import URL, Connection, insert, inspect, make_url, select, text
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import URL, Connection, insert, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from dataflow_assets.databases.engines import BUSY_S, begin, file_url, flush, postgres_engine, sqlite_engine
-from dataflow_assets.errors import ConfigError, LedgerError
+from dataflow_assets.databases.engines import (
+    BUSY_S,
+    begin,
+    closed_on_failure,
+    flush,
+    postgres_engine,
+    sqlite_engine,
+)
+from dataflow_assets.databases.places import database_url, file_of, shown_place
+from dataflow_assets.errors import LedgerError
 from dataflow_assets.serving.ledger_tables import ABOUT, METADATA, VERSION
 
 _SYNCHRONOUS = "synchronous = NORMAL"
@@ -25,40 +33,22 @@ _MOVE_AWAY = (
 
 def ledger_url(place: str) -> URL:
     """The URL of a ledger: `postgresql://…`, `sqlite:///…`, or the path of a file. Raises ConfigError."""
-    if "://" not in place:
-        return file_url(Path(place))
-    try:
-        url = make_url(place)
-    except ArgumentError:
-        raise ConfigError(
-            "the ledger's URL cannot be read; expected postgresql://USER@HOST/DATABASE"
-        ) from None
-    if url.drivername == "sqlite" and url.database not in (None, "", ":memory:"):
-        return file_url(Path(str(url.database)))
-    if url.drivername.partition("+")[0] in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql+psycopg")
-    raise ConfigError(
-        f"the ledger's URL begins with {url.drivername}://; expected a path, sqlite:///FILE, or postgresql://…"
-    )
+    return database_url(place, "the ledger", ("sqlite", "postgresql"))
 
 
 class LedgerDatabase:
     """The database of a ledger, opened; `place` names it in messages, without a password."""
 
     def __init__(self, url: URL, create: bool) -> None:
-        self.file = Path(str(url.database)) if url.drivername == "sqlite" else None
-        self.place = str(self.file) if self.file else f"{url.host or 'localhost'}/{url.database or ''}"
+        self.file, self.place = file_of(url), shown_place(url)
         if self.file:
             _ensure_file(self.file, create)
             self.engine = sqlite_engine(self.file, _SYNCHRONOUS)
         else:
             self.engine = postgres_engine(url, "a ledger in PostgreSQL")
         self._folder_synced = False
-        try:
+        with closed_on_failure(self.engine):
             self._ensure_tables(create)
-        except BaseException:
-            self.engine.dispose()
-            raise
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:

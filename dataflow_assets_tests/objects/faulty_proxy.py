@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from dataflow_assets_tests.http_servers import listening
+
 FAULTS = ("503", "500", "cut_before", "cut_after", "cut_body")
 _ERROR = b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>"
 
@@ -84,10 +86,5 @@ _OWN = {"content-length", "connection", "transfer-encoding", "server"}
 @contextlib.contextmanager
 def faulty_proxy(endpoint: str, every: int, faults: tuple[str, ...] = FAULTS) -> Iterator[FaultyProxy]:
     """A proxy that listens, for as long as the test is in it."""
-    with FaultyProxy(endpoint, every, faults) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
+    with listening(FaultyProxy(endpoint, every, faults)) as proxy:
+        yield proxy

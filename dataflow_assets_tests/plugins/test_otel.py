@@ -1,5 +1,4 @@
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from dataflow_assets_tests.crash.command import Finished, environment, finish, start
 from dataflow_assets_tests.dagster_side.webserver import free_port
+from dataflow_assets_tests.http_servers import listening
 
 
 class Collector:
@@ -47,12 +47,8 @@ class Collector:
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     found = Collector()
-    thread = threading.Thread(target=found.server.serve_forever)
-    thread.start()
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
-    thread.join()
+    with listening(found.server):
+        yield found
 
 
 def run_with(project: Path, **values: str) -> Finished:

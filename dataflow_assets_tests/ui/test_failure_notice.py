@@ -2,7 +2,6 @@
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -22,6 +21,7 @@ from dataflow_assets.failure_notice import (
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline.notice import FailureNotice
 from dataflow_assets_tests.dagster_side.small_pipelines import SmallProject, write_pipeline, write_rows
+from dataflow_assets_tests.http_servers import listening, url_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 RUN = FailedRun("shop", "1234", "shop_run", "FAILURE", "no space left", {"dataflow/pipeline": "shop"})
@@ -44,23 +44,15 @@ class Hook:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/secret-path"
-
-    def close(self) -> None:
-        """Stops the server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"{url_of(self.server)}/secret-path"
 
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     hook = Hook()
-    yield hook
-    hook.close()
+    with listening(hook.server):
+        yield hook
 
 
 def test_the_webhook_gets_the_run_as_json(hook):
@@ -80,8 +72,8 @@ def test_the_command_gets_it_on_its_standard_input(tmp_path):
 
 def test_a_webhook_that_refuses_is_said_without_its_secret_path():
     hook = Hook(status=500)
-    [problem] = told(FailureNotice(webhook=hook.url), RUN)
-    hook.close()
+    with listening(hook.server):
+        [problem] = told(FailureNotice(webhook=hook.url), RUN)
     assert "500" in problem and "secret-path" not in problem
 
 

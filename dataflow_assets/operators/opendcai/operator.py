@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import threading
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any, Literal, cast
@@ -200,9 +201,9 @@ class OpenDCAIOperator(Operator):
                 f"installed; run `pip install {' '.join(missing)}`, or what brings them"
             )
 
+    @abstractmethod
     def given_servings(self, found: Declared) -> list[str]:
         """The arguments of the class that the pipeline gives: servings. Raises ConfigError."""
-        raise NotImplementedError
 
     def made(self, servings: Mapping[str, object]) -> Any:
         """An instance of the class. Raises ConfigError where it cannot be loaded, RunError, not made."""

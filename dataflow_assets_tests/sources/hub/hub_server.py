@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from dataflow_assets_tests.http_servers import listening, url_of
 
 
 @dataclass
@@ -26,16 +27,10 @@ class Hub:
 def hub_server(name: str) -> Iterator[Hub]:
     """The server on a free port of this machine."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    hub = Hub(f"http://127.0.0.1:{server.server_port}", name)
+    hub = Hub(url_of(server), name)
     server.hub = hub  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

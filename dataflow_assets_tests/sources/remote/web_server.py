@@ -1,12 +1,13 @@
 """A real web server whose files, headers and faults a test sets."""
 
 import base64
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR
+
+from dataflow_assets_tests.http_servers import listening, url_of
 
 
 @dataclass
@@ -42,16 +43,10 @@ class WebServer:
 def web_server() -> Iterator[WebServer]:
     """A server on a free port of this machine."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    found = WebServer(f"http://127.0.0.1:{server.server_port}", {}, [])
+    found = WebServer(url_of(server), {}, [])
     server.found = found  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):
