@@ -28,7 +28,7 @@ def goes_on(folder: Path, undisturbed: Path) -> None:
     assert temporaries(folder / "data") == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(3))
 def test_no_room_for_step_files(project: Path, undisturbed: Path, first: int) -> None:
     for number in WRITES[first::3]:
@@ -38,7 +38,7 @@ def test_no_room_for_step_files(project: Path, undisturbed: Path, first: int) ->
     goes_on(project, undisturbed)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(2))
 def test_no_room_at_all(project: Path, undisturbed: Path, first: int) -> None:
     for limit in LIMITS_BYTES[first::2]:

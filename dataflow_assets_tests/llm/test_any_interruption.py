@@ -38,7 +38,7 @@ def interrupted(project: Project, server: FaultServer, how: str, after: int, com
     return finish(process).code
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @EXAMPLES
 @given(
     st.lists(

@@ -36,7 +36,7 @@ def write_pipeline(folder: Path, server: ModelServer) -> None:
     (folder / "asks.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_rows_of_a_real_model_are_kept_or_fail_for_a_reason(
     tmp_path: Path, smollm2_server: ModelServer
 ) -> None:
