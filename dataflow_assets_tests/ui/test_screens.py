@@ -27,7 +27,7 @@ _HOSTILE_PAGES = [
     ("/assets/shop/source?view=overview", "onerror=alert"),
     ("/assets/shop/lower?view=partitions&partition=reviews_b00000", "onerror=alert"),
     ("/assets/shop/words?view=partitions&partition=reviews_b00000", "onerror=alert"),
-    ("/assets/shop/scored?view=events", "<b>a bad"),
+    ("/assets/shop/scored?view=partitions&partition=reviews_b00003", "<b>a bad"),
 ]
 _SAYS = """text => document.body.innerText.replaceAll("\\u200b", "").replace(/\\s+/g, " ").includes(text)"""
 _CODE = LOCATION["repositoryLocationName"]
@@ -42,11 +42,10 @@ class Screen(NamedTuple):
     incidents: list[str]
 
     def open(self, path: str, *texts: str, height: int = 1000) -> str:
-        """Opens a page, waits until all texts are visible, takes its picture; its whole text."""
+        """Opens a page, waits until it says all texts; its whole text."""
         self.page.set_viewport_size({"width": 1500, "height": height})
         self.page.goto(self.url + path)
-        for text in texts:
-            self.page.get_by_text(text).first.wait_for(state="visible", timeout=_WAIT_MS)
+        self.says(*texts)
         return self.page.inner_text("body").replace("\u200b", "")
 
     def says(self, *texts: str) -> None:
