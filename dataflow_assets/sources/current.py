@@ -5,7 +5,9 @@ import xxhash
 
 from dataflow_assets.control import look_again
 from dataflow_assets.io.batch_stream import as_wanted
+from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.layout import PipelineLayout
+from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.sources.manifest import Manifest, ReadFile
 from dataflow_assets.sources.opening import find_pieces
@@ -45,8 +47,11 @@ def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
     if not fixed and not _pieces_are_as_read(pipeline, layout, manifest):
         return False
     folder = layout.step(0)
-    records = (folder.record(key) for key in manifest.batches)
-    return all(record is not None and as_wanted(folder, record) is record for record in records)
+    records = (records_as_read(folder, file) for file in manifest.files)
+    return all(
+        found is not None and all(as_wanted(folder, record) is record for record in found)
+        for found in records
+    )
 
 
 def _pieces_are_as_read(pipeline: Pipeline, layout: PipelineLayout, manifest: Manifest) -> bool:
@@ -55,6 +60,17 @@ def _pieces_are_as_read(pipeline: Pipeline, layout: PipelineLayout, manifest: Ma
         return False
     read = {file.name: file for file in manifest.files}
     return all(is_as_read(piece, read[piece.name]) for piece in pieces)
+
+
+def records_as_read(folder: StepFolder, read: ReadFile) -> list[CommitRecord] | None:
+    """The records of the piece's batches; None where one is gone or of another reading."""
+    found = []
+    for key, fingerprint in read.batches.items():
+        record = folder.record(key)
+        if record is None or record.fingerprint != fingerprint:
+            return None
+        found.append(record)
+    return found
 
 
 def is_as_read(piece: Piece, read: ReadFile) -> bool:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from dataflow_assets.sources.current import (
     is_as_read,
     known_before,
     read_manifest,
+    records_as_read,
     settings_hash,
 )
 from dataflow_assets.sources.cutting import Cut, cuts_of, final_schema, rejected_table
@@ -64,7 +66,7 @@ class SourceIngest:
         self._before = self._read_before() if reuse else {}
         self._read: list[ReadFile] = []
         self._pins: dict[str, str] = {}
-        self._committed: set[str] = set()
+        self._fingerprints: dict[str, str] = {}
         self._noted_at = time.monotonic()
         self._schema: _MaybeSchema = {}
         self._workers = max(1, pipeline.workers or 2)
@@ -76,25 +78,28 @@ class SourceIngest:
         found = find_pieces(self.pipeline.source, self.pipeline.base_dir, known)
         self._pins = dict(found.pins)
         with self._progress_kept():
-            for committed in commit_in_order(
-                alone(self.folder, self._tasks(found.pieces)), self._workers, stop
-            ):
-                self._committed.add(committed.record.batch)
-                yield committed
+            yield from self._committed(self._tasks(found.pieces), stop)
         if not sum(piece.rows for piece in self._read):
             raise SourceError(self._nothing_good(found.pieces))
         schema = final_schema(self._schema)
-        tasks = self._conforming(found.pieces, schema)
-        yield from commit_in_order(alone(self.folder, tasks), self._workers, stop)
+        yield from self._committed(self._conforming(found.pieces, schema), stop)
         manifest = self._manifest(self._read, schema, found.skipped)
         self.notes = notes(self._previous, manifest, self.pipeline.source)
         manifest.write(self.layout.manifest_file)
         remove(self.layout.reading_file)
         self._finish(manifest)
 
+    def _committed(self, tasks: Iterator[Callable[[], Ready]], stop: StopFlag) -> Iterator[Committed]:
+        for committed in commit_in_order(alone(self.folder, tasks), self._workers, stop):
+            self._fingerprints[committed.record.batch] = committed.record.fingerprint
+            yield committed
+
     def _manifest(self, read: list[ReadFile], schema: Schema, skipped: list[str]) -> Manifest:
         name, prefix = self.pipeline.name, self.pipeline.prefix
-        return Manifest(name, prefix, settings_hash(self.pipeline), read, schema, skipped, self._pins)
+        files = [
+            replace(file, batches={key: self._fingerprints[key] for key in file.batches}) for file in read
+        ]
+        return Manifest(name, prefix, settings_hash(self.pipeline), files, schema, skipped, self._pins)
 
     def _read_before(self) -> dict[str, list[ReadFile]]:
         """What was read of each piece with the same settings, the interrupted reading first."""
@@ -121,7 +126,7 @@ class SourceIngest:
             raise
 
     def _note_progress(self) -> None:
-        done = [read for read in self._read if self._committed.issuperset(read.batches)]
+        done = [read for read in self._read if self._fingerprints.keys() >= read.batches.keys()]
         make_folder(self.layout.folder)
         self._manifest(done, {}, []).write(self.layout.reading_file)
         self._noted_at = time.monotonic()
@@ -150,9 +155,8 @@ class SourceIngest:
     def _unchanged(self, piece: Piece) -> ReadFile | None:
         """What was read of this piece, where it and its batches are still as they were."""
         for read in self._before.get(piece.name, []):
-            if is_as_read(piece, read):
-                records = map(self.folder.record, read.batches)
-                return read if all(record is not None for record in records) else None
+            if is_as_read(piece, read) and records_as_read(self.folder, read) is not None:
+                return read
         return None
 
     def _note_read(self, read: ReadFile) -> None:
@@ -172,7 +176,8 @@ class SourceIngest:
             self._schema = widen_schema([self._schema, seen])
             yield partial(self._ready, cut, dict(self._schema))
         piece.check_same(states)
-        self._read.append(ReadFile(piece.name, piece.slug, states, keys, seen, rows, rejected))
+        batches = dict.fromkeys(keys, "")  # their fingerprints are known when they are committed
+        self._read.append(ReadFile(piece.name, piece.slug, states, batches, seen, rows, rejected))
 
     def _whole_tasks(self, pieces: Sequence[Piece]) -> Iterator[Callable[[], Ready]]:
         """The whole source as one batch, as long as it is in memory at once."""
@@ -198,8 +203,8 @@ class SourceIngest:
                 bad.append(cut.rejected())
             piece.check_same(states)
             rows = sum(cut.rows for cut in cuts)
-            keys = [WHOLE_KEY] if piece is pieces[0] else []
-            self._read.append(ReadFile(piece.name, piece.slug, states, keys, seen, rows, rejected))
+            batches = {WHOLE_KEY: ""} if piece is pieces[0] else {}
+            self._read.append(ReadFile(piece.name, piece.slug, states, batches, seen, rows, rejected))
         table = pa.concat_tables([conform(table, final_schema(self._schema)) for table in tables])
         yield partial(self._stored, WHOLE_KEY, table, pa.concat_tables(bad))
 

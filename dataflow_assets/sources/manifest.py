@@ -11,20 +11,21 @@ from dataflow_assets.errors import RunError, StorageError
 from dataflow_assets.io.atomic import write_atomically
 from dataflow_assets.sources.states import State, state_of
 
-MANIFEST_VERSION = 2
+MANIFEST_VERSION = 3
 
 
 @dataclass(frozen=True)
 class ReadFile:
     """One piece of the source (a file, a folder of one-row files, a shard), its batches and its columns.
 
-    A column type of None is a column that held nothing but nulls.
+    `batches` has the fingerprint of each batch by its key: a batch with another one is of another
+    reading. A column type of None is a column that held nothing but nulls.
     """
 
     name: str
     slug: str
     states: dict[str, State]
-    batches: list[str]
+    batches: dict[str, str]
     schema: dict[str, ColumnType | None]
     rows: int
     rejected: dict[str, int] = field(default_factory=dict)
@@ -91,7 +92,10 @@ class Manifest:
 
 def _file(entry: dict) -> ReadFile:
     states = {name: state_of(state) for name, state in entry.pop("states").items()}
-    return ReadFile(states=states, **entry)
+    batches = entry.pop("batches")
+    if isinstance(batches, list):  # version 2 had the keys alone: the piece is read again
+        batches = dict.fromkeys(batches, "")
+    return ReadFile(states=states, batches=batches, **entry)
 
 
 def _checksum(body: dict) -> str:

@@ -113,7 +113,7 @@ def _name_in(file: ReadFile, slug: str) -> str | None:
 
 def _home_in(work: PipelineWork, file: ReadFile, name: str, origin: str) -> Home:
     number = origin.rpartition(":")[2]
-    keys = file.batches or work.known_manifest().batches
+    keys = list(file.batches) or work.known_manifest().batches
     folder = work.layout.step(0)
     if len(keys) > 1 and file.name in file.states:
         keys = list(_by_number(folder, keys, int(number))) if _is_number(number) else keys

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
+import xxhash
 
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError, Stopped
@@ -108,6 +110,40 @@ def test_a_piece_whose_new_batches_were_not_committed_is_not_taken_for_done(five
     read_files.clear()
     assert numbers(five_files) == [f"x{n}" for n in range(30)] + EXPECTED[30:]
     assert read_files == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_a_file_that_is_put_back_after_its_new_rows_were_half_read_is_read_again(five_files, batches):
+    walk(pipeline(five_files))
+    before = (five_files / "in/a.jsonl").read_bytes()
+    written(five_files, "in/a.jsonl", "\n".join(json.dumps({"n": f"x{n}"}) for n in range(30)))
+    flag = StopFlag()
+    with pytest.raises(Stopped):
+        for number, _ in enumerate(PipelineWork(pipeline(five_files)).ingest(print).commit_all(flag), 1):
+            if number == batches:
+                flag.signal = signal.SIGTERM
+    written(five_files, "in/a.jsonl", before)
+    assert not PipelineWork(pipeline(five_files)).source_is_current()
+    assert numbers(five_files) == EXPECTED
+    assert PipelineWork(pipeline(five_files)).source_is_current()
+
+
+def test_a_manifest_without_fingerprints_is_read_again_and_nothing_is_made_anew(five_files):
+    walk(pipeline(five_files))
+    manifest = five_files / "data/p/manifest.json"
+    body = json.loads(manifest.read_text())
+    for file in body["files"]:
+        file["batches"] = list(file["batches"])
+    del body["checksum"]
+    body = {**body, "version": 2}
+    checksum = xxhash.xxh3_64_hexdigest(
+        orjson.dumps({key: value for key, value in body.items()}, option=orjson.OPT_SORT_KEYS)
+    )
+    manifest.write_text(json.dumps({**body, "checksum": checksum}))
+    records = {path: path.read_bytes() for path in (five_files / "data/p/p_step0/_commits").iterdir()}
+    assert numbers(five_files) == EXPECTED
+    assert {path: path.read_bytes() for path in records} == records
+    assert PipelineWork(pipeline(five_files)).source_is_current()
 
 
 def test_a_file_that_cannot_be_read_keeps_those_before_it(five_files, read_files):
