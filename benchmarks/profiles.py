@@ -1,9 +1,10 @@
-"""What profiles cost: `text_clean` with them and without, whole processes, one after the other.
+"""What profiles cost: `text_clean` with them and without, whole processes, two at a time.
 
     python -m benchmarks.profiles --documents FILE.jsonl [--rows 100000] [--rounds 3]
 
-FILE has a text in `text` on each line. Prints one JSON line: CPU-seconds of each run, the median of the
-ratios of neighbours, and the bytes that the profiles take beside the rows.
+FILE has a text in `text` on each line. The runs of a pair go at the same time, so that a machine whose
+speed changes is as slow for both; give it two cores. Prints one JSON line: CPU-seconds of each run, the
+median of the pairs' ratios, and the bytes that the profiles take beside the rows.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import statistics
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -48,8 +50,11 @@ def measure(options: argparse.Namespace) -> dict:
             file.writelines(islice(lines, options.rows))
         with_profiles, without, ratios, sizes = [], [], [], (0, 0)
         for _ in range(options.rounds):
-            plain, _, _ = run_once(source, profiled=False, workers=options.workers)
-            cost, *sizes = run_once(source, profiled=True, workers=options.workers)
+            with ThreadPoolExecutor(2) as both:
+                runs = [
+                    both.submit(run_once, source, profiled, options.workers) for profiled in (False, True)
+                ]
+            (plain, _, _), (cost, *sizes) = (run.result() for run in runs)
             with_profiles.append(cost.cpu_s)
             without.append(plain.cpu_s)
             ratios.append(cost.cpu_s / plain.cpu_s)

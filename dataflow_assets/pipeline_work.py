@@ -27,7 +27,7 @@ from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.columns import check_columns, join_plan
 from dataflow_assets.pipeline.replicas import replica_request
 from dataflow_assets.plugins.known import wanted_plugins
-from dataflow_assets.profiles.profiler import Profiler
+from dataflow_assets.profiles.profiler import Profiler, StepBefore
 from dataflow_assets.profiles.sampling import rates_for
 from dataflow_assets.serving.asking import Asking, Where
 from dataflow_assets.serving.choice import environment_is_set
@@ -197,6 +197,14 @@ class PipelineWork:
 
     def profiler(self, name: str) -> Profiler | None:
         """What makes the profiles of a step's batches, or the source's; None where they are off."""
+        found = self._profiler_alone(name)
+        parents = [] if name == SOURCE else self.pipeline.parents(self.pipeline.step(name))
+        before = self._profiler_alone(parents[0]) if parents else None
+        if found is None or before is None or before.short_texts != found.short_texts:
+            return found
+        return replace(found, before=StepBefore(self.folder_of(parents[0]), before.settings))
+
+    def _profiler_alone(self, name: str) -> Profiler | None:
         spec = self.pipeline.profile
         if spec is False:
             return None

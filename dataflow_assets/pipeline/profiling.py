@@ -15,8 +15,8 @@ class ProfileSpec(BaseModel):
         default=None,
         gt=0,
         le=1,
-        description="Part of the rows that is measured in all ways. Default: a hundredth of the source, at "
-        "least 1 MB and at most 16 MB of it.",
+        description="Part of the rows that is measured in all ways. Default: 0.5% of the source, at "
+        "least 0.5 MB and at most 16 MB of it.",
     )
     tokenizer: str | None = Field(
         default=None,

@@ -5,8 +5,7 @@ takes 0.6 CPU-seconds to load.
 """
 
 import re
-from collections.abc import Mapping
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 
 from dataflow_assets.text.language import HAN_LETTERS, KANA_LETTERS
 
@@ -46,7 +45,10 @@ _SMALL_WORDS: Mapping[str, frozenset[str]] = {
     }.items()
 }
 
-_ALL_SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
+_LANGUAGES_OF: Mapping[str, Sequence[str]] = {
+    word: [language for language, words in _SMALL_WORDS.items() if word in words]
+    for word in frozenset().union(*_SMALL_WORDS.values())
+}
 _NOT_LATIN = re.compile("[\u0370-\u1dff\u2e80-\uffff\U00020000-\U000323af]")
 
 
@@ -62,7 +64,9 @@ def language_at_a_glance(text: str) -> str | None:
     if sum(map(len, listed)) < _MIN_LETTERS or not any(map(str.isalpha, start)):
         return None
     words = set(listed)
-    known = words & _ALL_SMALL_WORDS
-    votes = [(len(small & known), language) for language, small in _SMALL_WORDS.items()]
-    count, best = max(votes, key=itemgetter(0))
-    return best if count >= max(1, 0.08 * len(words)) else "other"
+    votes = dict.fromkeys(_SMALL_WORDS, 0)
+    for word in words & _LANGUAGES_OF.keys():
+        for language in _LANGUAGES_OF[word]:
+            votes[language] += 1
+    best = max(votes, key=votes.__getitem__)
+    return best if votes[best] >= max(1, 0.08 * len(words)) else "other"

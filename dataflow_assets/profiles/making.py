@@ -1,11 +1,12 @@
 """A profile of the rows of a batch that is in memory."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,14 +23,14 @@ from dataflow_assets.batch import (
 from dataflow_assets.profiles.conversations import conversation_measures, turns_of
 from dataflow_assets.profiles.measured_texts import measured_texts
 from dataflow_assets.profiles.numbers import Sums
-from dataflow_assets.profiles.profile import MOST_ALL, ColumnProfile, Profile, Sample, pair_name
-from dataflow_assets.profiles.remembered import Remembered
+from dataflow_assets.profiles.profile import MOST_ALL, Chosen, ColumnProfile, Profile, Sample, pair_name
 from dataflow_assets.profiles.sampling import (
     MOST_ROWS_OF_A_BATCH,
     Contents,
     Rates,
     at_most,
     below,
+    counted,
     hashes_of,
     joined,
 )
@@ -65,88 +66,81 @@ class HowToProfile:
     short_texts: bool = False
 
 
-class _Places(NamedTuple):
-    """Which rows of a batch are in the samples, at these rates: None for all of them."""
+class _Batch(NamedTuple):
+    """Rows, and which of them are in the samples."""
 
-    cheap: pa.Array | None
-    deep: pa.Array | None
+    rows: pa.Table
+    chosen: Chosen
     rates: Rates
-    cheap_hashes: np.ndarray
-    deep_hashes: np.ndarray
-    row_ids: list[str]
+    sample: Sample
 
 
-_places: Remembered[tuple[str, Rates], _Places] = Remembered(32)
-_columns: Remembered[tuple[Hashable, ...], ColumnProfile] = Remembered(128)
-
-
-def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile) -> Profile:
+def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Profile | None = None) -> Profile:
     """The profile of these rows, whatever is in them.
 
-    A column that is as it was in the step before, on the same rows, is not measured again.
+    `before` is the profile of the batch in the step before, made in this way: a column that is as it was,
+    on the same rows, is not measured again.
     """
     ids = column_hash(table[ROW_ID])
-    places = _places.get((ids, how.rates))
-    if places is None:
-        places = _places_of(table[ROW_ID], how.rates)
-        _places.keep((ids, how.rates), places)
-    rows = (ids, places.rates, how.tokenize, how.short_texts)
-    columns = {name: _column(table, name, places, how, rows) for name in schema_of(table) if name != ROW_ID}
+    chosen = before and before.chosen
+    if before and chosen and (chosen.ids, chosen.wanted) == (ids, how.rates):
+        sampled = _Batch(table, chosen, before.rates, before.sample)
+        known = {column.hash: column for column in before.columns.values()}
+    else:
+        sampled, known = _sampled(table, ids, batch, how.rates), {}
+    columns = {name: _column(sampled, name, how, known) for name in schema_of(table) if name != ROW_ID}
     if how.own:
-        deep = table if places.deep is None else table.take(places.deep)
-        columns = {**_own_measures(deep, how.own), **columns}
+        columns = {**_own_measures(_taken(table, sampled.chosen.deep), how.own), **columns}
     pairs = {
-        pair_name(pair.inputs, pair.label): _pair(table, pair, places.rates.cheap)
+        pair_name(pair.inputs, pair.label): _pair(table, pair)
         for pair in how.pairs
         if {*pair.inputs, pair.label} <= set(table.column_names)
     }
-    sample = Sample(places.cheap_hashes, places.deep_hashes, places.row_ids, [batch] * len(places.row_ids))
-    return Profile(table.num_rows, places.rates, sample, columns, pairs)
+    return Profile(table.num_rows, sampled.rates, sampled.sample, columns, pairs, sampled.chosen)
 
 
-def _places_of(ids: pa.ChunkedArray, wanted: Rates) -> _Places:
-    hashes = hashes_of(ids) if len(ids) else np.empty(0, np.uint64)
+def _sampled(table: pa.Table, ids: str, batch: str, wanted: Rates) -> _Batch:
+    hashes = hashes_of(table[ROW_ID]) if table.num_rows else np.empty(0, np.uint64)
     rates = Rates(
         at_most(hashes, wanted.deep, MOST_ROWS_OF_A_BATCH),
         at_most(hashes, wanted.cheap, 2 * MOST_ROWS_OF_A_BATCH),
     )
     in_cheap, in_deep = below(hashes, rates.cheap), below(hashes, rates.deep)
-    cheap, deep = _chosen(in_cheap), _chosen(in_deep)
-    row_ids = [str(row_id) for row_id in _taken(ids, deep).to_pylist()]
-    return _Places(cheap, deep, rates, hashes[in_cheap], hashes[in_deep], row_ids)
+    chosen = Chosen(ids, wanted, _places_in(in_cheap), _places_in(in_deep))
+    row_ids = [str(row_id) for row_id in _taken(table[ROW_ID], chosen.deep).to_pylist()]
+    sample = Sample(hashes[in_cheap], hashes[in_deep], row_ids, [batch] * len(row_ids))
+    return _Batch(table, chosen, rates, sample)
 
 
-def _chosen(mask: np.ndarray) -> pa.Array | None:
-    return None if mask.all() else pa.array(np.flatnonzero(mask))
+def _places_in(mask: np.ndarray) -> np.ndarray | None:
+    return None if mask.all() else np.flatnonzero(mask).astype(np.uint32)
 
 
-def _taken(column: pa.ChunkedArray, places: pa.Array | None) -> pa.ChunkedArray:
-    return column if places is None else column.take(places)
+_Rows = TypeVar("_Rows", pa.ChunkedArray, pa.Table)
 
 
-def _column(
-    table: pa.Table, name: str, places: _Places, how: HowToProfile, rows: tuple[Hashable, ...]
-) -> ColumnProfile:
-    """The profile of one column; `rows` is what it depends on beside the column itself."""
-    kind = column_type(table.schema.field(name))
-    key = (*rows, kind, column_hash(table[name]))
-    found = _columns.get(key)
-    if found is None:
-        found = _measured_column(table, name, kind, places, how)
-        _columns.keep(key, found)
+def _taken(rows: _Rows, places: np.ndarray | None) -> _Rows:
+    return rows if places is None else rows.take(pa.array(places))
+
+
+def _column(batch: _Batch, name: str, how: HowToProfile, known: Mapping[str, ColumnProfile]) -> ColumnProfile:
+    """The profile of one column, one that is known by the column's hash where it is of the same kind."""
+    kind, hashed = column_type(batch.rows.schema.field(name)), column_hash(batch.rows[name])
+    found = known.get(hashed)
+    if found is None or found.kind != kind:
+        found = _measured_column(batch, name, kind, how)
+        found.hash = hashed
     return found
 
 
-def _measured_column(
-    table: pa.Table, name: str, kind: ColumnType, places: _Places, how: HowToProfile
-) -> ColumnProfile:
-    column = table[name]
+def _measured_column(batch: _Batch, name: str, kind: ColumnType, how: HowToProfile) -> ColumnProfile:
+    column = batch.rows[name]
     found = ColumnProfile(kind, column.null_count)
     if kind == "string":
-        _add_texts(found, column, places, how)
+        _add_texts(found, column, batch, how)
     elif kind == "json":
-        found.contents = Contents.of(hashes_of(column.drop_null()), places.rates.cheap)
-        deep = table.select([name]) if places.deep is None else table.select([name]).take(places.deep)
+        found.contents = Contents.of(hashes_of(column.drop_null()))
+        deep = _taken(batch.rows.select([name]), batch.chosen.deep)
         _add_conversations(found, values_of(deep, name), how.tokenize)
     elif kind == "bool":
         counts = column.drop_null().value_counts().to_pylist()
@@ -154,28 +148,29 @@ def _measured_column(
         found.top_is_all = True
     else:
         found.sums = _sums(column)
-        found.sampled.cheap["value"] = _numbers(_taken(column, places.cheap))
+        found.sampled.cheap["value"] = _numbers(_taken(column, batch.chosen.cheap))
     return found
 
 
-def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, places: _Places, how: HowToProfile) -> None:
-    """Counts of contents over all rows, lengths over the cheap sample, the rest over the deep one.
+def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how: HowToProfile) -> None:
+    """Contents of all rows, lengths of the cheap sample, the rest of the deep one.
 
     Short values are names and labels: how they are written is measured only where that is asked for.
     """
-    hashes = hashes_of(column)
+    series = pl.Series(column)
+    hashes = series.hash().to_numpy()
     is_there = column.is_valid().to_numpy()
     there = column.drop_null() if column.null_count else column
-    distinct, first, counts = np.unique(hashes[is_there], return_index=True, return_counts=True)
-    sampled = below(distinct, places.rates.cheap)
-    found.contents = Contents(distinct[sampled], counts[sampled], places.rates.cheap)
-    found.top, found.top_is_all = _top(there, first, counts)
-    found.sampled.cheap["chars"] = _numbers(pc.utf8_length(_taken(column, places.cheap)))
+    distinct, counts = counted(hashes[is_there])
+    found.contents = Contents.of_counted(distinct, counts)
+    found.top, found.top_is_all = _top(series, hashes, distinct, counts)
+    cheap = series if batch.chosen.cheap is None else series[batch.chosen.cheap]
+    found.sampled.cheap["chars"] = cheap.str.len_chars().to_numpy().astype(np.float32)
     if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
         return
-    chosen = np.arange(len(column)) if places.deep is None else places.deep.to_numpy()
+    chosen = np.arange(len(column)) if batch.chosen.deep is None else batch.chosen.deep
     is_there = is_there[chosen]
-    texts = _taken(column, places.deep).drop_null().to_pylist()
+    texts = [text for text in series[chosen].to_list() if text is not None]
     measured = measured_texts(texts, hashes[chosen][is_there], how.tokenize)
     for name, values in measured.measures.items():
         if name != "chars":
@@ -183,17 +178,20 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, places: _Places, h
     languages, pieces = iter(measured.languages), iter(measured.pieces)
     found.sampled.labels["language"] = [next(languages) if each else None for each in is_there]
     found.sampled.pieces = [next(pieces) if each else [] for each in is_there]
-    found.near = Contents.of(near_hashes(there, places.rates.deep), places.rates.deep)
+    found.near = Contents.of(near_hashes(there, batch.rates.deep), batch.rates.deep)
 
 
-def _top(column: pa.ChunkedArray, first: np.ndarray, counts: np.ndarray) -> tuple[dict[str, int], bool]:
-    """The frequent values and their counts, and whether these are all; `first` is where each value is."""
+def _top(
+    texts: pl.Series, hashes: np.ndarray, distinct: np.ndarray, counts: np.ndarray
+) -> tuple[dict[str, int], bool]:
+    """The frequent values and their counts, and whether these are all; `hashes` are those of the texts."""
     is_all = len(counts) <= MOST_ALL
     chosen = np.arange(len(counts))
     if not is_all:
-        chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * len(column)))
+        chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * counts.sum()))
         chosen = chosen[np.argsort(-counts[chosen], kind="stable")][:_MOST_TOP]
-    values = column.take(pa.array(first[chosen])).to_pylist()
+    places = [int(np.argmax(hashes == value)) for value in distinct[chosen]]
+    values = [texts[place] for place in places]
     found: dict[str, int] = {}
     for value, count in zip(values, counts[chosen].tolist(), strict=True):
         short = short_value(value)
@@ -238,9 +236,9 @@ def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
         return float("nan")
 
 
-def _pair(table: pa.Table, pair: Pair, rate: float) -> Contents:
+def _pair(table: pa.Table, pair: Pair) -> Contents:
     """The different labels of each input."""
-    return Contents.of(joined(input_hashes(table, pair.inputs), hashes_of(table[pair.label])), rate)
+    return Contents.of(joined(input_hashes(table, pair.inputs), hashes_of(table[pair.label])))
 
 
 def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:

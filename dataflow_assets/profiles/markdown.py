@@ -10,6 +10,7 @@ from dataflow_assets.profiles.pictures import as_markdown, histogram_png
 from dataflow_assets.profiles.profile import Profile
 
 _MOST_COLUMNS = 8
+_NONE = np.empty(0, np.float32)
 _QUANTILES = ("p05", "p50", "p95")
 _PICTURED = ("chars", "tokens", "turns", "turn_tokens", "value")
 
@@ -45,8 +46,10 @@ def main_column(profile: Profile) -> str | None:
     sizes: dict[str, float] = {}
     for name in profile.columns:
         for measure in ("tokens", "turn_tokens"):
-            if (values := _values(profile, name, measure)) is not None:
-                sizes[name] = float(values.mean())
+            values = profile.columns[name].sampled.deep.get(measure, _NONE)
+            values = values[~np.isnan(values)]
+            if len(values):
+                sizes[name] = float(values.mean(dtype=np.float64))
     return max(sizes, key=sizes.__getitem__, default=None)
 
 

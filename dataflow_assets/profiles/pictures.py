@@ -9,12 +9,13 @@ import numpy as np
 
 _WIDTH, _HEIGHT, _BASE = 300, 80, 2
 # Readable on white and on black; a picture has no background of its own.
-_BEFORE, _AFTER, _LINE = (148, 163, 184, 255), (59, 130, 246, 230), (120, 120, 120, 255)
+_COLOURS = ((0, 0, 0, 0), (148, 163, 184, 255), (59, 130, 246, 230), (120, 120, 120, 255))
+_BEFORE, _AFTER, _LINE = 1, 2, 3
 
 
 def histogram_png(after: Sequence[int], before: Sequence[int] | None = None) -> bytes:
-    """Bars of the counts, those of before behind them; both over the same bins. RGBA, 300 by 80 pixels."""
-    pixels = np.zeros((_HEIGHT, _WIDTH, 4), np.uint8)
+    """Bars of the counts, those of before behind them; both over the same bins. 300 by 80 pixels."""
+    pixels = np.zeros((_HEIGHT, _WIDTH), np.uint8)
     highest = max([*after, *(before or ()), 1])
     if before is not None:
         _draw(pixels, before, highest, _BEFORE, 0.9)
@@ -23,9 +24,7 @@ def histogram_png(after: Sequence[int], before: Sequence[int] | None = None) -> 
     return _png(pixels)
 
 
-def _draw(
-    pixels: np.ndarray, counts: Sequence[int], highest: int, colour: Sequence[int], fill: float
-) -> None:
+def _draw(pixels: np.ndarray, counts: Sequence[int], highest: int, colour: int, fill: float) -> None:
     step = _WIDTH / max(len(counts), 1)
     for place, count in enumerate(counts):
         height = round((_HEIGHT - _BASE) * count / highest)
@@ -36,11 +35,16 @@ def _draw(
 
 
 def _png(pixels: np.ndarray) -> bytes:
-    """The pixels (height, width, 4) as a file (PNG specification, third edition)."""
-    height, width, _ = pixels.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
+    """The pixels (height, width), places in the palette, as a file (PNG specification, third edition)."""
+    height, width = pixels.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1)
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", bytes(part for colour in _COLOURS for part in colour[:3])),
+        (b"tRNS", bytes(colour[3] for colour in _COLOURS)),
+        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
+        (b"IEND", b""),
+    ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
 
 

@@ -31,6 +31,7 @@ class ColumnProfile:
     """One column. `nulls`, `sums` and `top` are of all rows, the rest of samples.
 
     `top` has the frequent values and how often each was seen; all of them, exactly, where `top_is_all`.
+    `hash` is `column_hash` of a batch's column, nothing where it is put together of more.
     """
 
     kind: ColumnType
@@ -41,6 +42,7 @@ class ColumnProfile:
     top: dict[str, int] = field(default_factory=dict)
     top_is_all: bool = False
     sampled: Sampled = field(default_factory=Sampled)
+    hash: str = ""
 
 
 class Sample(NamedTuple):
@@ -52,21 +54,47 @@ class Sample(NamedTuple):
     batches: list[str]
 
 
+class Chosen(NamedTuple):
+    """Which rows of a batch are in the samples, by their places: None for all of them.
+
+    The same for the same row ids, of which `ids` is the `column_hash`, and the same `wanted` rates.
+    """
+
+    ids: str
+    wanted: Rates
+    cheap: np.ndarray | None
+    deep: np.ndarray | None
+
+
 @dataclass
 class Profile:
-    """What rows are like. `rates` are the parts of them that were sampled, `pairs` see `pair_name`."""
+    """What rows are like. `rates` are the parts of them that were sampled, `pairs` see `pair_name`.
+
+    `chosen` is there for one batch, None where it is put together of more.
+    """
 
     rows: int
     rates: Rates
     sample: Sample
     columns: dict[str, ColumnProfile]
     pairs: dict[str, Contents] = field(default_factory=dict)
+    chosen: Chosen | None = None
+    _ascending: dict[tuple[str, str], np.ndarray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def measure(self, column: str, name: str) -> np.ndarray:
-        """The values of a measure in the sample, without rows that have none, as float64. Raises KeyError."""
-        sampled = self.columns[column].sampled
-        values = sampled.cheap[name] if name in sampled.cheap else sampled.deep[name]
-        return values[~np.isnan(values)].astype(np.float64)
+        """The values of a measure in the sample, ascending, as float64; rows without one are left out.
+
+        Raises KeyError.
+        """
+        found = self._ascending.get((column, name))
+        if found is None:
+            sampled = self.columns[column].sampled
+            values = sampled.cheap[name] if name in sampled.cheap else sampled.deep[name]
+            found = np.sort(values[~np.isnan(values)]).astype(np.float64)
+            self._ascending[column, name] = found
+        return found
 
     def labels(self, column: str, name: str) -> Counter[str]:
         """How often each label is in the sample. Raises KeyError."""

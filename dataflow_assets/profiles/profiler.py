@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 
@@ -26,11 +26,19 @@ _log = logging.getLogger(__name__)
 _MEASURES_VERSION = 3
 
 
+class StepBefore(NamedTuple):
+    """The step before, whose profiles of the same batches are made in the same way, and their settings."""
+
+    folder: StepFolder
+    settings: str
+
+
 @dataclass(frozen=True)
 class Profiler:
     """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name.
 
-    `pairs` and `short_texts` are what the rules of the step look at beside the usual.
+    `pairs` and `short_texts` are what the rules of the step look at beside the usual. What is as it was in
+    the step `before` is taken from its profile.
     """
 
     rates: Rates
@@ -38,6 +46,7 @@ class Profiler:
     own: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[Pair, ...] = ()
     short_texts: bool = False
+    before: StepBefore | None = None
 
     @cached_property
     def settings(self) -> str:
@@ -63,8 +72,9 @@ class Profiler:
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        profile = profile_of_rows(rows, key, self.how)
-        write_profile(self._file(folder, key), profile, content_hash, self.settings)
+        before = self.before and read_profile(_file(self.before.folder, key), key, None, self.before.settings)
+        profile = profile_of_rows(rows, key, self.how, before)
+        write_profile(_file(folder, key), profile, content_hash, self.settings)
         return profile
 
     def of_batch(self, folder: StepFolder, record: CommitRecord) -> Profile:
@@ -78,11 +88,8 @@ class Profiler:
 
     def stored(self, folder: StepFolder, record: CommitRecord) -> Profile | None:
         """The profile of a committed batch, None where none is stored that is of these rows."""
-        file = self._file(folder, record.batch)
+        file = _file(folder, record.batch)
         return read_profile(file, record.batch, record.content_hash, self.settings)
-
-    def _file(self, folder: StepFolder, key: str) -> Path:
-        return folder.path / PROFILES / f"{key_to_name(key)}.profile"
 
     @cached_property
     def how(self) -> HowToProfile:
@@ -92,7 +99,12 @@ class Profiler:
         return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
 
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
-        return Profiler, (self.rates, self.tokenizer, dict(self.own), self.pairs, self.short_texts)
+        own = dict(self.own)
+        return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.short_texts, self.before)
+
+
+def _file(folder: StepFolder, key: str) -> Path:
+    return folder.path / PROFILES / f"{key_to_name(key)}.profile"
 
 
 @cache

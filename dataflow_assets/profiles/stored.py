@@ -1,12 +1,10 @@
 """The file of a profile, beside the batch: what was made from rows is read instead of the rows.
 
-It is made of committed rows and can be made again from them, so it is written without waiting for the
-disk, and a file that is damaged, or of other rows or settings, counts as none.
+It is made of committed rows and can be made again from them, so it is written in place and without
+waiting for the disk, and a file that is damaged, or of other rows or settings, counts as none.
 """
 
 import contextlib
-import os
-import threading
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -18,26 +16,28 @@ import xxhash
 from dataflow_assets.errors import StorageError
 from dataflow_assets.io.storage import storage_of
 from dataflow_assets.profiles.numbers import Sums
-from dataflow_assets.profiles.profile import ColumnProfile, Profile, Sample, Sampled
+from dataflow_assets.profiles.profile import Chosen, ColumnProfile, Profile, Sample, Sampled
 from dataflow_assets.profiles.sampling import Contents, Rates, below
 
-_VERSION = 3
+_VERSION = 4
 _Place = tuple[str, int, int]
 
 
 def write_profile(path: Path, profile: Profile, content_hash: str, settings: str) -> None:
     """Writes the profile of the rows with this hash, in place of what is there; nothing where it cannot."""
     data = to_bytes(profile, content_hash, settings)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     with contextlib.suppress(OSError, StorageError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        storage_of(path).keep(path, temporary)
-        os.replace(temporary, path)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        storage_of(path).keep(path, path)
 
 
-def read_profile(path: Path, batch: str, content_hash: str, settings: str) -> Profile | None:
-    """The profile of the rows with this hash, None where there is none that is whole and made alike."""
+def read_profile(path: Path, batch: str, content_hash: str | None, settings: str) -> Profile | None:
+    """The profile of the rows with this hash, None where there is none that is whole and made alike.
+
+    Without a hash that of whichever rows.
+    """
     try:
         storage_of(path).bring(str(path))
         return from_bytes(path.read_bytes(), batch, content_hash, settings)
@@ -53,6 +53,7 @@ def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
         "content_hash": content_hash,
         "settings": settings,
         "rows": profile.rows,
+        "chosen": profile.chosen and _chosen_head(profile.chosen, arrays),
         "rates": list(profile.rates),
         "sample": arrays.add(profile.sample.cheap),
         "row_ids": profile.sample.row_ids,
@@ -64,7 +65,7 @@ def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
     return xxhash.xxh3_64_digest(body) + body
 
 
-def from_bytes(data: bytes, batch: str, content_hash: str, settings: str) -> Profile | None:
+def from_bytes(data: bytes, batch: str, content_hash: str | None, settings: str) -> Profile | None:
     """The profile that was written; None where it is damaged, or of other rows or settings.
 
     Raises ValueError, KeyError and the like for bytes that something else wrote.
@@ -74,7 +75,9 @@ def from_bytes(data: bytes, batch: str, content_hash: str, settings: str) -> Pro
         return None
     size = int.from_bytes(body[:8], "little")
     head = orjson.loads(body[8 : 8 + size])
-    if [head["version"], head["content_hash"], head["settings"]] != [_VERSION, content_hash, settings]:
+    if [head["version"], head["settings"]] != [_VERSION, settings]:
+        return None
+    if content_hash not in {None, head["content_hash"]}:
         return None
     arrays = body[8 + size + -size % 8 :]
     hashes, rates = _array(arrays, head["sample"]), Rates(*head["rates"])
@@ -85,6 +88,7 @@ def from_bytes(data: bytes, batch: str, content_hash: str, settings: str) -> Pro
         Sample(hashes, hashes[below(hashes, rates.deep)], ids, [batch] * len(ids)),
         {name: _column_of(found, arrays) for name, found in head["columns"]},
         {name: _unpacked(contents, arrays) for name, contents in head["pairs"].items()},
+        head["chosen"] and _chosen_of(head["chosen"], arrays),
     )
 
 
@@ -129,6 +133,7 @@ def _column_head(column: ColumnProfile, arrays: _Written) -> dict:
         "deep": {name: arrays.add(values.astype(np.float32)) for name, values in sampled.deep.items()},
         "labels": sampled.labels,
         "pieces": pieces,
+        "hash": column.hash,
     }
 
 
@@ -152,7 +157,18 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
             head["labels"],
             pieces,
         ),
+        head["hash"],
     )
+
+
+def _chosen_head(chosen: Chosen, arrays: _Written) -> list:
+    places = [None if rows is None else arrays.add(rows) for rows in (chosen.cheap, chosen.deep)]
+    return [chosen.ids, list(chosen.wanted), *places]
+
+
+def _chosen_of(head: list, arrays: memoryview) -> Chosen:
+    cheap, deep = (place and _array(arrays, place) for place in head[2:])
+    return Chosen(head[0], Rates(*head[1]), cheap, deep)
 
 
 def _packed(contents: Contents, arrays: _Written) -> list:

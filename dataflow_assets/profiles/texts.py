@@ -36,6 +36,7 @@ _GRAM = 3
 _PIECES = re.compile(r"[\n.!?。！？]+")
 _MIN_PIECE_CHARS, _MOST_PIECES = 12, 64
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_NO_ASCII_LETTERS = {code: None for code in range(128) if not chr(code).isalpha()}
 _LONGEST_WORDS = 16
 Tokenize = Callable[[Sequence[str]], Sequence[int]]
 
@@ -124,9 +125,14 @@ def near_hashes(texts: pa.ChunkedArray, rate: float) -> np.ndarray:
     heads = _head_hashes(texts)
     chosen = below(heads, rate)
     first = pc.utf8_slice_codeunits(texts.filter(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
-    letters = [_NO_LETTERS.sub("", start).lower() for start in first]
+    letters = [_letters_of(start) for start in first]
     hashes = [xxhash.xxh3_64_intdigest(each.encode("utf-8", "replace")) for each in letters]
     return joined(heads[chosen], np.array(hashes, np.uint64))
+
+
+def _letters_of(text: str) -> str:
+    """The letters of a text in lower case."""
+    return (text.translate(_NO_ASCII_LETTERS) if text.isascii() else _NO_LETTERS.sub("", text)).lower()
 
 
 def _head_hashes(texts: pa.ChunkedArray) -> np.ndarray:

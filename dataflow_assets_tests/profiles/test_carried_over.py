@@ -9,7 +9,8 @@ from dataflow_assets.batch import table_of
 from dataflow_assets.profiles import measured_texts
 from dataflow_assets.profiles.making import HowToProfile, profile_of_rows
 from dataflow_assets.profiles.remembered import Remembered
-from dataflow_assets.profiles.sampling import hashes_of
+from dataflow_assets.profiles.sampling import Rates, hashes_of
+from dataflow_assets.profiles.stored import from_bytes, to_bytes
 from dataflow_assets.profiles.texts import near_hashes, text_measures
 
 TEXTS = [f"Sentence number {n} of a text that is long enough." for n in range(50)]
@@ -23,18 +24,30 @@ def rows(texts: list[str], scores: list[int]) -> pa.Table:
 
 def test_a_column_that_a_step_did_not_touch_is_not_measured_again() -> None:
     before = profile_of_rows(rows(TEXTS, [1] * 50), "b", HowToProfile())
-    after = profile_of_rows(rows(TEXTS, [2] * 50), "b", HowToProfile())
+    after = profile_of_rows(rows(TEXTS, [2] * 50), "b", HowToProfile(), before)
     assert after.columns["text"] is before.columns["text"]
     assert after.columns["score"] is not before.columns["score"]
 
 
-def test_other_rows_and_another_tokenizer_are_measured() -> None:
+def test_other_rows_and_other_rates_are_measured() -> None:
     table = rows(TEXTS, [1] * 50)
     first = profile_of_rows(table, "b", HowToProfile())
-    fewer = profile_of_rows(table.slice(0, 49), "b", HowToProfile())
-    counted = profile_of_rows(table, "b", HowToProfile(tokenize=lambda texts: [7] * len(texts)))
+    fewer = profile_of_rows(table.slice(0, 49), "b", HowToProfile(), first)
+    thin = profile_of_rows(table, "b", HowToProfile(Rates(0.5, 0.5)), first)
     assert fewer.columns["score"] is not first.columns["score"]
-    assert counted.measure("text", "tokens").tolist() == [7.0] * 50
+    assert thin.columns["text"] is not first.columns["text"]
+
+
+@pytest.mark.parametrize("rates", [Rates(), Rates(0.2, 0.6)])
+def test_what_is_taken_from_a_file_is_what_would_be_measured(rates: Rates) -> None:
+    how, table = HowToProfile(rates), rows(TEXTS, [1] * 50)
+    before = from_bytes(to_bytes(profile_of_rows(table, "b", how), "x", "s"), "b", None, "s")
+    assert before is not None
+    for scores in ([1] * 50, [2] * 50):
+        changed = rows(TEXTS, scores)
+        after = profile_of_rows(changed, "b", how, before)
+        assert after.columns["text"] is before.columns["text"]
+        assert to_bytes(after, "x", "s") == to_bytes(profile_of_rows(changed, "b", how), "x", "s")
 
 
 def test_only_texts_that_changed_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
