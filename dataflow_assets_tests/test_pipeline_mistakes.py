@@ -6,6 +6,7 @@ import os
 import pytest
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.io.objects.places import local_folder
 from dataflow_assets.pipeline.file import MAX_FILE_BYTES, load_pipeline
 from dataflow_assets.pipeline.text import MAX_DEPTH, MAX_NODES
 from dataflow_assets_tests.pipeline_files import HEAD, STEP, load, mistakes
@@ -310,3 +311,29 @@ def test_a_step_of_the_wrong_indent_does_not_hide_the_others(tmp_path):
 def test_a_file_may_have_a_byte_order_mark_and_windows_line_ends(tmp_path):
     text = "\ufeff" + (HEAD + STEP).replace("\n", "\r\n")
     assert load(tmp_path, text).name == "four"
+
+
+_SIGNED = "https://files.example/f.bin?X-Amz-Signature=SECRET123&x=1"
+_LOGGED_IN = "postgresql://me:SECRET123@db.example/corpus?password=SECRET123"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f'source: ["{_SIGNED}"]',
+        f'source: {{"{_SIGNED}": x}}',
+        f'source: {{path: ["{_SIGNED}", 5]}}',
+        f'source: {{path: in.jsonl}}\n"{_SIGNED}": 5',
+        f'source: {{path: in.jsonl}}\nroot: "{_SIGNED}"',
+        'source: {path: in.jsonl}\nroot: "s3://bucket/a?versionId=SECRET123"',
+        f'source: {{path: in.jsonl}}\nledger: ["{_LOGGED_IN}"]',
+        f'source: {{sql: "{_LOGGED_IN}", query: 5}}',
+    ],
+)
+def test_what_signs_or_logs_in_is_in_no_message(tmp_path, lines: str):
+    file = tmp_path / "p.yaml"
+    file.write_text(f"name: p\n{lines}\nbatch_rows: 5\nsteps: [{{name: lower, type: lowercase}}]\n")
+    with pytest.raises(ConfigError) as error:
+        local_folder(load_pipeline(file).root or "")
+    assert "SECRET123" not in str(error.value)
+    assert "example" in str(error.value) or "bucket" in str(error.value) or "5" in str(error.value)

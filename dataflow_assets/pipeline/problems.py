@@ -12,6 +12,7 @@ KIND = "kind:"
 """What the tag of each member of a union of models begins with; it is no part of the data."""
 _MAX_FOUND_CHARS = 200
 _LOGIN = re.compile(r"(?<=://)[^/\s'\"]*@")
+_QUERY = re.compile(r"(://[^\s'\"?#]*)[?#][^\s'\"]*")  # it may sign the URL
 _MAX_MESSAGE_CHARS = 600
 _MAX_NAMES = 20
 _TYPE_HINTS = {
@@ -45,8 +46,9 @@ def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
 
 
 def shown(value: object) -> str:
-    """A short, printable form of a value that was found; the logins of URLs are left out."""
-    return printable(shortened(_LOGIN.sub("", repr(value)), _MAX_FOUND_CHARS))
+    """A short, printable form of a value that was found; logins and queries of URLs are left out."""
+    plain = _QUERY.sub(r"\1?…", _LOGIN.sub("", repr(value)))
+    return printable(shortened(plain, _MAX_FOUND_CHARS))
 
 
 def listed(names: Iterable[str]) -> str:
@@ -81,7 +83,7 @@ def _problem(found: Mapping, model: type[BaseModel]) -> Problem:
     if kind == "extra_forbidden":
         known = _fields_at(model, tuple(found["loc"])[:-1])
         names = f" (there are: {', '.join(known)})" if known else ""
-        return Problem(f"there is no field {field!r}{names}{near_names(str(path[-1]), known)}", path)
+        return Problem(f"there is no field {shown(field)}{names}{near_names(str(path[-1]), known)}", path)
     if kind == "missing":
         return Problem(f"the field {field!r} is needed", path)
     message = str(found["msg"]).removeprefix("Value error, ")
