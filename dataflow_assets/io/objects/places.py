@@ -41,7 +41,9 @@ def local_folder(url: str) -> Path:
             "files of the cloud's own tools, and the root as protocol://bucket/prefix"
         )
     if not bucket or any(part in ("", ".", "..") for part in (bucket, *parts)) or _REFUSED.search(rest):
-        raise ConfigError(f"root {_without_credentials(url)!r} is no place for files; expected protocol://bucket/prefix")
+        raise ConfigError(
+            f"root {_without_credentials(url)!r} is no place for files; expected protocol://bucket/prefix"
+        )
     require(_PACKAGES[protocol], f"root {url!r}")
     return roots().joinpath(protocol, bucket, *parts)
 
