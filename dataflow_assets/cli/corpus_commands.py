@@ -334,8 +334,9 @@ def write_back(
 
     work = work_of(pipeline, root)
     with _opened(place_of(work.pipeline.source, work.pipeline.base_dir)) as corpora, held_signals() as stop:
-        turns = write_back_step(work, step, corpora, write, stop, allow_partial)
-    print_line(f"{turns:,} turns written")
+        done = write_back_step(work, step, corpora, write, stop, allow_partial)
+    already = f", {done.were_so:,} had these values already" if done.were_so else ""
+    print_line(f"{done.written:,} turns written{already}")
 
 
 @corpus_group.command()

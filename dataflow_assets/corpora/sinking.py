@@ -1,17 +1,20 @@
 """A step of a pipeline into a store of corpora: as conversations, or as columns written back to its turns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 from dataflow_assets.batch import ROW_ID, Schema, rows_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.corpora.shapes import Shape
 from dataflow_assets.corpora.store import Corpora, Dataset, Put
 from dataflow_assets.corpora.tables import DATA_COLUMNS
-from dataflow_assets.corpora.writing import write_back
+from dataflow_assets.corpora.writing import Change, write_back_as_read
 from dataflow_assets.errors import ConfigError, CorpusError, UnguardedWrite
 from dataflow_assets.finished_step import finished_step
+from dataflow_assets.pipeline.names import SOURCE
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.sources.sql.spec import CorpusSource
 
@@ -51,6 +54,13 @@ def put_step(
     return done
 
 
+class WrittenBack(NamedTuple):
+    """Turns that were changed, and those that had the values already."""
+
+    written: int = 0
+    were_so: int = 0
+
+
 def write_back_step(
     work: PipelineWork,
     step: str | None,
@@ -58,12 +68,13 @@ def write_back_step(
     write: Sequence[str],
     stop: StopFlag,
     allow_partial: bool = False,
-    told: Callable[[int], None] = lambda turns: None,
-) -> int:
-    """Writes columns of a step back to the turns that its rows are; how many. A batch is one transaction.
+    told: Callable[[WrittenBack], None] = lambda done: None,
+) -> WrittenBack:
+    """Writes columns of a step back to the turns that its rows are. A batch is one transaction.
 
     The pipeline's source is the data set with `rows: turns`. Raises ConfigError where it is not,
-    UnguardedWrite where a row is no turn of it: nothing of its batch was changed.
+    UnguardedWrite where a row is no turn of it, or the turn was changed since it was read: nothing of its
+    batch was changed.
     """
     source = work.pipeline.source
     if not isinstance(source, CorpusSource) or source.rows != "turns":
@@ -81,16 +92,51 @@ def write_back_step(
         raise ConfigError(
             f"{', '.join(unknown)} cannot be written back; expected some of {', '.join(DATA_COLUMNS)}"
         )
-    before, done = corpora.row_count(dataset), 0
-    columns[ROW_ID] = "string"
-    for table in rows.tables(columns):
+    before, done = corpora.row_count(dataset), WrittenBack()
+    as_read = _AsRead(work, back, columns)
+    for table in rows.tables({**columns, ROW_ID: "string"}):
         stop.raise_if_up()
-        changes = _changes(table, back)
-        corpora.database.write(lambda on, changes=changes: write_back(on, dataset.id, changes))
-        done += len(changes)
+        changes, read = _changes(table, back), as_read.of(table[ROW_ID].to_pylist())
+
+        def changed(
+            on: Connection, changes: list[dict[str, object]] = changes, read: Mapping[int, Change] = read
+        ) -> int:
+            return write_back_as_read(on, dataset.id, changes, read)
+
+        written = corpora.database.write(changed)
+        done = WrittenBack(done.written + written, done.were_so + len(changes) - written)
         told(done)
     _check_count(corpora, dataset, before)
     return done
+
+
+class _AsRead:
+    """The columns of turns as the run read them; those of one piece of the source are held."""
+
+    def __init__(self, work: PipelineWork, back: Mapping[str, str], columns: Schema) -> None:
+        self._folder = work.folder_of(SOURCE)
+        self._batches = {file.slug: list(file.batches) for file in work.known_manifest().files}
+        schema = work.known_manifest().schema
+        self._names = {name: back.get(name, name) for name in columns if name in schema}
+        self._held: tuple[str, dict[int, Change]] = ("", {})
+
+    def of(self, row_ids: Sequence[str]) -> dict[int, Change]:
+        """By the number of the turn; nothing for rows of no piece."""
+        found: dict[int, Change] = {}
+        for slug in dict.fromkeys(id.rpartition(":")[0] for id in row_ids):
+            if slug in self._batches:
+                found |= self._piece(slug)
+        return found
+
+    def _piece(self, slug: str) -> dict[int, Change]:
+        if self._held[0] != slug:
+            turns: dict[int, Change] = {}
+            for table in self._folder.read_each(self._batches[slug]):
+                for row in rows_of(table.select([ROW_ID, *self._names])):
+                    id = int(str(row[ROW_ID]).rpartition(":")[2])
+                    turns[id] = {old: row[name] for name, old in self._names.items()}
+            self._held = slug, turns
+        return self._held[1]
 
 
 def _changes(table: pa.Table, back: Mapping[str, str]) -> list[dict[str, object]]:

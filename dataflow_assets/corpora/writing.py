@@ -10,6 +10,7 @@ from dataflow_assets.errors import UnguardedWrite
 
 Change = Mapping[str, object]
 _KEYS = {"id", "revision"}
+_MOST_IDS = 400
 
 
 def write_back(connection: Connection, dataset_id: int, changes: Sequence[Change]) -> None:
@@ -33,6 +34,45 @@ def write_back(connection: Connection, dataset_id: int, changes: Sequence[Change
     done = connection.execute(one, rows).rowcount
     if done != len(rows):
         raise UnguardedWrite(_unmatched(connection, dataset_id, changes, done))
+
+
+def write_back_as_read(
+    connection: Connection, dataset_id: int, changes: Sequence[Change], read: Mapping[int, Change]
+) -> int:
+    """Changes columns of turns that are still as they were `read`, by id; how many were not so already.
+
+    Columns that were not read are not compared. Raises UnguardedWrite as `write_back` does, and for a turn
+    that is neither as it was read nor as it is to be: nothing was changed.
+    """
+    if not changes:
+        return 0
+    names = [turn_name for turn_name in changes[0] if turn_name not in _KEYS]
+    now = _turns_of(connection, [_id_of(change) for change in changes], names)
+    left: list[Change] = []
+    for change in changes:
+        id = _id_of(change)
+        found = now.get(id, {"revision": -1})
+        if all(name in found and found[name] == change[name] for name in names):
+            continue
+        before = read.get(id, {})
+        if other := [name for name in names if name in before and found.get(name) != before[name]]:
+            raise UnguardedWrite(
+                f"{other[0]} of turn {id} was changed by another since the run read it; nothing of its batch "
+                "was changed: run the pipeline again, then write back"
+            )
+        left.append({**change, "revision": found["revision"]})
+    write_back(connection, dataset_id, left)
+    return len(left)
+
+
+def _turns_of(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> dict[int, Change]:
+    """The revisions and columns of these turns, by id."""
+    found: dict[int, Change] = {}
+    columns = [TURNS.c.id, TURNS.c.revision, *(TURNS.c[name] for name in names if name in TURNS.c)]
+    for start in range(0, len(ids), _MOST_IDS):
+        rows = connection.execute(select(*columns).where(TURNS.c.id.in_(ids[start : start + _MOST_IDS])))
+        found |= {row.id: dict(row._mapping) for row in rows}
+    return found
 
 
 def _id_of(change: Change) -> int:
@@ -88,8 +128,9 @@ def unfit(change: Change) -> str | None:
 def _unmatched(connection: Connection, dataset_id: int, changes: Sequence[Change], done: int) -> str:
     there: dict[int, int] = {}
     ids = [_id_of(change) for change in changes]
-    for start in range(0, len(ids), 400):
-        found = select(TURNS.c.id, TURNS.c.dataset_file_id).where(TURNS.c.id.in_(ids[start : start + 400]))
+    for start in range(0, len(ids), _MOST_IDS):
+        some = ids[start : start + _MOST_IDS]
+        found = select(TURNS.c.id, TURNS.c.dataset_file_id).where(TURNS.c.id.in_(some))
         there |= {row.id: row.dataset_file_id for row in connection.execute(found)}
     strange = [id for id in ids if there.get(id) != dataset_id]
     if strange:

@@ -61,6 +61,11 @@ def responses(corpora: Corpora, dataset: Dataset) -> list[str]:
     return [row.data_response for row in corpora.turns(dataset, TurnQuery(deleted="too"), limit=10**6)]
 
 
+def revisions(corpora: Corpora, dataset: Dataset) -> list[int]:
+    """How often each turn was changed, in order."""
+    return [row.revision for row in corpora.turns(dataset, TurnQuery(deleted="too"), limit=10**6)]
+
+
 def expected(conversations: int, turns: int = 2, mark: str = MARK) -> list[str]:
     """What they are when each was marked once."""
     return [f"{number}.{turn}{mark}" for number in range(conversations) for turn in range(turns)]

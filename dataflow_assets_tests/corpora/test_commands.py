@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.batch import rows_of
+from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.store import Corpora
+from dataflow_assets.corpora.writing import write_back
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.corpora.conftest import emptied
 from dataflow_assets_tests.corpora.conversations import real_table
-from dataflow_assets_tests.corpora.marking import filled, responses
+from dataflow_assets_tests.corpora.marking import filled, responses, revisions
 
 STEPS = "steps:\n  - {name: low, type: lowercase, params: {column: data_response, on_null: keep}}\n"
 
@@ -118,11 +120,33 @@ def test_columns_of_a_run_are_written_back_to_their_turns(
         add = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
         pipeline(folder, "turns", add, "many")
         assert command_here(folder, "run", "turns.yaml").code == 0
-        for _ in range(2):
-            done = command_here(folder, "corpus", "write-back", "turns.yaml", "--write", "data_response")
-            assert done.out == "60 turns written\n"
+        command = ("corpus", "write-back", "turns.yaml", "--write", "data_response")
+        assert command_here(folder, *command).out == "60 turns written\n"
+        before = revisions(corpora, dataset)
+        assert command_here(folder, *command).out == "0 turns written, 60 had these values already\n"
+        assert revisions(corpora, dataset) == before
         assert all(text.endswith("+") and not text.endswith("++") for text in responses(corpora, dataset))
         assert corpora.row_count(dataset) == 60
+
+
+def test_a_turn_that_another_has_changed_is_not_written_over(
+    folder: Path, place: str, command_here: Command
+) -> None:
+    with Corpora(place) as corpora:
+        dataset = filled(corpora, 30)
+        add = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
+        pipeline(folder, "turns", add, "many")
+        assert command_here(folder, "run", "turns.yaml").code == 0
+        turn = corpora.turns(dataset, TurnQuery(), 0, 9)[-1]
+        change = {"id": turn.id, "data_response": "by hand", "data_prompt": "by hand too"}
+        corpora.database.write(lambda on: write_back(on, dataset.id, [change]))
+        done = command_here(folder, "corpus", "write-back", "turns.yaml", "--write", "data_response")
+        assert (done.code, f"data_response of turn {turn.id} was changed by another" in done.err) == (1, True)
+        assert sum(text.endswith("+") for text in responses(corpora, dataset)) < 60
+        assert command_here(folder, "run", "turns.yaml").code == 0
+        done = command_here(folder, "corpus", "write-back", "turns.yaml", "--write", "data_response")
+        assert done.code == 0
+        assert "by hand+" in responses(corpora, dataset)
 
 
 def test_the_steps_of_a_pipeline_work_in_place(folder: Path, place: str, command_here: Command) -> None:
