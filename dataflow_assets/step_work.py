@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow_assets.batch import ROW_ID
+from dataflow_assets.batch import ROW_ID, places_where
 from dataflow_assets.engines.calls import CallEngine
 from dataflow_assets.engines.engine import Engine, InlineEngine, check_law
 from dataflow_assets.engines.processes import ProcessEngine
@@ -272,7 +272,7 @@ def without_unfit_numbers(rows: pa.Table, outcome: Outcome, format: Format) -> O
     kept = outcome.kept
     unfit_ids: set[str] = set()
     for unfit in unfit_numbers(kept, format):
-        for position in pc.indices_nonzero(unfit.rows).to_pylist():
+        for position in places_where(unfit.rows).to_pylist():
             row_id = kept[ROW_ID][position].as_py()
             source = pc.index(rows[ROW_ID], row_id).as_py()
             if source < 0 or row_id in unfit_ids:

@@ -21,6 +21,7 @@ from dataflow_assets.batch import (
     infer_type,
     json_text,
     json_value,
+    places_where,
     rows_of,
     schema_of,
     table_of,
@@ -249,3 +250,9 @@ def test_two_tables_have_one_hash_only_if_they_are_equal(first: pa.Table, second
     assert (content_hash(first) == content_hash(second)) == (
         same and first.column_names == second.column_names
     )
+
+
+@pytest.mark.parametrize("chunks", [[], [[]], [[False, True], [], [True]]])
+def test_places_of_a_column_however_it_is_cut(chunks: list[list[bool]]) -> None:
+    mask = pa.chunked_array([pa.array(each, pa.bool_()) for each in chunks], pa.bool_())
+    assert places_where(mask).to_pylist() == [n for n, each in enumerate(mask.to_pylist()) if each]

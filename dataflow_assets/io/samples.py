@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow_assets.batch import ROW_ID
+from dataflow_assets.batch import ROW_ID, places_where
 from dataflow_assets.io.preview import markdown_rows, markdown_table
 from dataflow_assets.operators.operator import FAILED_COLUMNS, REJECT_REASON, Outcome
 from dataflow_assets.row_ids import parents_of
@@ -107,18 +107,18 @@ def _positions(before: pa.Table, after: pa.Table, name: str, places: pa.Array | 
     """The rows of `after` in which the column has another value than before."""
     new = after[name]
     if name not in before.column_names:
-        return pc.indices_nonzero(new.is_valid()).to_pylist()
+        return places_where(new.is_valid()).to_pylist()
     old = before[name].slice(0, len(new)) if places is None else before[name].take(places)
     if old.equals(new):
         return []
     if old.type != new.type:
-        return pc.indices_nonzero(new.is_valid()).to_pylist()
+        return places_where(new.is_valid()).to_pylist()
     both_nan = pc.and_(old.is_null(nan_is_null=True), new.is_null(nan_is_null=True))
     differs = pc.and_not(pc.fill_null(pc.not_equal(old, new), False), both_nan)
     differs = pc.or_(differs, pc.xor(old.is_null(), new.is_null()))
     if places is not None:
         differs = pc.and_(differs, places.is_valid())
-    return pc.indices_nonzero(differs).to_pylist()
+    return places_where(differs).to_pylist()
 
 
 def _changed(before: pa.Table, after: pa.Table, places: pa.Array | None, position: int, name: str) -> Changed:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from dataflow_assets.batch import Schema, arrow_field, column_type, values_of, with_column
+from dataflow_assets.batch import Schema, arrow_field, column_type, places_where, values_of, with_column
 from dataflow_assets.errors import MissingValue, RowError, WrongType
 from dataflow_assets.operators.selected_texts import one_chunk
 from dataflow_assets.optional_packages import require
@@ -275,8 +275,8 @@ class TextColumnOperator(Operator):
             return _Texts(column, None, [], RowErrors.none())
         if column_type(table.schema.field(name)) == "string":
             valid = column.is_valid()
-            nulls = pc.indices_nonzero(pc.invert(valid)).to_pylist()
-            return self._without_nulls(column.drop_null(), pc.indices_nonzero(valid), nulls, RowErrors.none())
+            nulls = places_where(pc.invert(valid)).to_pylist()
+            return self._without_nulls(column.drop_null(), places_where(valid), nulls, RowErrors.none())
         errors, nulls, positions, values = RowErrors.none(), [], [], []
         for position, value in enumerate(values_of(table, name)):
             if value is None:

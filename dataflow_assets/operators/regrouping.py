@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_field, arrow_schema, conform, content_hash, schema_of
+from dataflow_assets.batch import (
+    ROW_ID,
+    Schema,
+    arrow_field,
+    arrow_schema,
+    conform,
+    content_hash,
+    places_where,
+    schema_of,
+)
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import REJECT_REASON, DatasetOperator, Outcome, Summaries
 from dataflow_assets.operators.table_rows import put_aside, rejected_rows
@@ -80,7 +89,7 @@ class RegroupingOperator(DatasetOperator):
         if reasons.null_count == len(reasons):
             return Outcome(rows)
         dropped = pc.is_in(table[ROW_ID], verdict.filter(reasons.is_valid())[ROW_ID])
-        positions = pc.indices_nonzero(dropped).to_numpy()
+        positions = places_where(dropped).to_numpy()
         return Outcome(rows.filter(reasons.is_null()), rejected_rows(table, positions, self.drop_reason))
 
     def _packed(self, rows: pa.Table, dropped: pa.Array | pa.ChunkedArray) -> pa.Table:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from dataflow_assets.batch import ROW_ID, ColumnType, Schema, arrow_field, conform, table_of
+from dataflow_assets.batch import ROW_ID, ColumnType, Schema, arrow_field, conform, places_where, table_of
 from dataflow_assets.io.formats import Format, unfit_numbers
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.sources.chunk import BadRecord, Chunk
@@ -112,7 +112,7 @@ def _writable(chunk: Chunk, piece: str, format: Format) -> Chunk:
     fits = pa.chunked_array([pa.repeat(True, chunk.table.num_rows)])
     bad = list(chunk.bad)
     for unfit in unfit_numbers(chunk.table, format):
-        for position in pc.indices_nonzero(pc.and_(unfit.rows, fits)).to_pylist():
+        for position in places_where(pc.and_(unfit.rows, fits)).to_pylist():
             value = chunk.table[unfit.column][position].as_py()
             reason = f"number is not finite: column {unfit.column!r} holds {value}; {unfit.reason}"
             raw = str(chunk.table.slice(position, 1).to_pylist()[0])[:4096]

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
-from dataflow_assets.batch import column_type
+from dataflow_assets.batch import column_type, places_where
 from dataflow_assets.errors import MissingValue, WrongType
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
@@ -77,14 +77,14 @@ def numbers_of(table: pa.Table, name: str) -> tuple[pa.ChunkedArray, RowErrors]:
         nothing = pa.chunked_array([pa.nulls(len(table), pa.float64())])
         return nothing, RowErrors(list(range(len(table))), [error] * len(table))
     numbers = pc.cast(table[name], pa.float64(), safe=False)  # from 2**53 on rounded, as the bounds are
-    places = pc.indices_nonzero(pc.fill_null(numbers.is_nan(), False)).to_pylist()
+    places = places_where(pc.fill_null(numbers.is_nan(), False)).to_pylist()
     error = WrongType(f"wrong type: column {name!r} holds NaN, expected a number")
     return numbers, RowErrors(places, [error] * len(places))
 
 
 def _with_nulls(name: str, numbers: pa.ChunkedArray, errors: RowErrors) -> RowErrors:
     known = set(errors.positions)
-    for position in pc.indices_nonzero(numbers.is_null()).to_pylist():
+    for position in places_where(numbers.is_null()).to_pylist():
         if position not in known:
             errors.add(position, MissingValue(f"missing {name}: the row has no value in column {name!r}"))
     return errors.in_order()

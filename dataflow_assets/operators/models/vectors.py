@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_field, table_of, values_of
+from dataflow_assets.batch import ROW_ID, Schema, arrow_field, places_where, table_of, values_of
 from dataflow_assets.errors import ConfigError, MissingValue, RowError, RunError, WrongType
 from dataflow_assets.operators.operator import (
     REJECT_REASON,
@@ -132,7 +132,7 @@ class VectorOperator(DatasetOperator):
         begin = position = 0
         for key, summary in summaries:
             end = begin + summary.num_rows
-            unusable = pc.indices_nonzero(summary["vector"].is_null()).to_pylist()
+            unusable = places_where(summary["vector"].is_null()).to_pylist()
             lines: list[tuple[int, str | None, float | None]] = [(place, None, None) for place in unusable]
             while position < len(dropped) and dropped[position].row < end:
                 one = dropped[position]

@@ -11,7 +11,7 @@ from ftfy.badness import BADNESS_RE
 from ftfy.fixes import fix_surrogates
 from pydantic import Field
 
-from dataflow_assets.batch import column_of, column_type, values_of
+from dataflow_assets.batch import column_of, column_type, places_where, values_of
 from dataflow_assets.operators.operator import ColumnParams, Outcome, RowErrors, TextMapper
 from dataflow_assets.operators.registry import register
 from dataflow_assets.operators.selected_texts import edited_where, texts_by_row
@@ -210,7 +210,7 @@ def _looks_broken(texts: pa.ChunkedArray, entities: bool) -> pa.ChunkedArray:
     foreign = pc.and_not(pc.invert(pc.string_is_ascii(texts)), broken)
     if not pc.any(foreign).as_py():
         return broken
-    positions = pc.indices_nonzero(foreign)
+    positions = places_where(foreign)
     mojibake = positions.filter(pc.match_substring_regex(texts.filter(foreign), _BADNESS))
     marks = broken.to_numpy().copy()
     marks[mojibake.to_numpy()] = True

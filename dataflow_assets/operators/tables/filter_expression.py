@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, field_validator
 
-from dataflow_assets.batch import Schema, column_type, schema_of
+from dataflow_assets.batch import Schema, column_type, places_where, schema_of
 from dataflow_assets.errors import ConfigError, MissingValue
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
@@ -101,7 +101,7 @@ class FilterExpression(RowOperator):
     def _outcome(self, table: pa.Table, whole: pa.Array, errors: RowErrors) -> Outcome:
         """The outcome of a condition on each row; it is null for those with an error too."""
         failed = set(errors.positions)
-        nulls = [place for place in pc.indices_nonzero(pc.is_null(whole)).to_pylist() if place not in failed]
+        nulls = [place for place in places_where(pc.is_null(whole)).to_pylist() if place not in failed]
         reason, none = (pa.scalar(text, pa.large_string()) for text in (self.params.reason, None))
         reasons = pc.if_else(pc.fill_null(whole, True), none, reason)
         if self.params.on_null == "fail":
