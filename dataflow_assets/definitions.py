@@ -9,7 +9,7 @@ from dataflow_assets.automation import daily_schedule, read_source_job, watch_se
 from dataflow_assets.failure_notice import run_failure_sensor
 from dataflow_assets.io.step_files import StepFilesIOManager
 from dataflow_assets.jobs.failed_rows import failed_rows_job, put_back_job, retry_failed_job
-from dataflow_assets.jobs.looking import export_job, profile_job, report_job
+from dataflow_assets.jobs.looking import export_job, profile_job, report_job, status_job, trace_job
 from dataflow_assets.jobs.running import pause_job, resume_job, run_job
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.catalog import catalog
@@ -39,6 +39,8 @@ def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
             export_job(work),
             profile_job(work),
             report_job(work),
+            status_job(work),
+            trace_job(work),
         ]
         sensors += [watch_sensor(work), resume_sensor(work, running)]
         schedules.append(daily_schedule(pipeline, job))

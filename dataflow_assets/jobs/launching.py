@@ -31,11 +31,12 @@ def same_as(pipeline: Pipeline, command: str, what: str) -> str:
 
 
 def single_op_job(
-    op: dg.OpDefinition, name: str, description: str, form: type[dg.Config], tags: Mapping[str, str]
+    op: dg.OpDefinition, name: str, description: str, form: type[dg.Config] | None, tags: Mapping[str, str]
 ) -> dg.JobDefinition:
-    """A job of this op alone; its launch form has the fields of `form` and nothing else."""
+    """A job of this op alone; its launch form has the fields of `form` and nothing else, or is empty."""
     fields = dg.ConfigMapping(
-        config_fn=lambda given: {"ops": {op.name: {"config": given}}}, config_schema=_fields(form)
+        config_fn=lambda given: {"ops": {op.name: {"config": given}}} if form else {},
+        config_schema=_fields(form) if form else {},
     )
 
     @dg.job(name=name, description=description, config=fields, tags=dict(tags))

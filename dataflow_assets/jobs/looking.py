@@ -1,14 +1,66 @@
-"""The Dagster jobs that change nothing in a pipeline: export of its rows, profiles, report."""
+"""The Dagster jobs that change nothing in a pipeline: status, a row's life, export, profiles, report."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pydantic import Field
 
 from dataflow_assets.exports.file import export_step
-from dataflow_assets.jobs.launching import NO_RETRIES, job_name, same_as, single_op_job
+from dataflow_assets.io.preview import markdown_rows
+from dataflow_assets.jobs.launching import NO_RETRIES, job_name, same_as, single_op_job, tell_status
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
+
+if TYPE_CHECKING:
+    from dataflow_assets.trace.told import Told
+
+
+class TraceConfig(dg.Config):
+    """Which row."""
+
+    row_id: str = Field(description="The row's `row_id`, as previews, samples and failed rows show it.")
+
+
+def status_job(work: PipelineWork) -> dg.JobDefinition:
+    """The job `<pipeline>_status`: how its steps stand, by the files that are there."""
+    pipeline = work.pipeline
+    name = job_name(pipeline, "status")
+    text = same_as(pipeline, "status", f"Shows how the steps of {pipeline.name} stand.")
+
+    @dg.op(name=f"{name}_op")
+    def status(context: dg.OpExecutionContext) -> None:
+        tell_status(context, work)
+
+    return single_op_job(status, name, text, None, NO_RETRIES)
+
+
+def trace_job(work: PipelineWork) -> dg.JobDefinition:
+    """The job `<pipeline>_trace`: the life of one row, from the source to where it ended."""
+    pipeline = work.pipeline
+    name = job_name(pipeline, "trace")
+    text = same_as(pipeline, "trace", f"Shows what each step of {pipeline.name} made of one row.")
+
+    @dg.op(name=f"{name}_op")
+    def trace(context: dg.OpExecutionContext, config: TraceConfig) -> None:
+        from dataflow_assets.trace.life import life_of
+        from dataflow_assets.trace.told import told_life
+
+        stations = list(told_life(work, life_of(work, config.row_id)))
+        for station in stations:
+            context.log.info("\n  ".join([station.what, *station.lines]))
+        rows = [row for station in stations for row in _lines_of(station)]
+        context.add_output_metadata({"life": dg.MetadataValue.md(markdown_rows(("station", "what"), rows))})
+
+    return single_op_job(trace, name, text, TraceConfig, NO_RETRIES)
+
+
+def _lines_of(station: "Told") -> Iterator[tuple[str, str]]:
+    """A row of a table for each line of a station, which is named in the first."""
+    first, *others = station.lines or [""]
+    yield station.what, first
+    yield from (("", line) for line in others)
 
 
 class ExportConfig(dg.Config):
