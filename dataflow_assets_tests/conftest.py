@@ -1,5 +1,6 @@
 """Fixtures that several folders of tests share."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,16 @@ from dataflow_assets_tests.crash.command import Finished, run
 from dataflow_assets_tests.crash.project import write_project
 
 Command = Callable[..., Finished]
+LONG = "DATAFLOW_LONG_TESTS"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked long, kills at more places, unless it is asked for."""
+    if os.environ.get(LONG):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ SLOW = [
     "after-run:1",
     "after-rows:4",
 ]
-POINTS = [*QUICK, *(pytest.param(point, marks=pytest.mark.slow) for point in SLOW)]
+POINTS = [*QUICK, *(pytest.param(point, marks=pytest.mark.long) for point in SLOW)]
 
 
 @pytest.fixture(scope="module")

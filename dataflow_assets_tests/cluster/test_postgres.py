@@ -25,7 +25,7 @@ test_the_commands_pause_tell_and_resume = test_pause.test_the_commands_pause_tel
 
 
 @pytest.mark.parametrize(
-    "place", [place if place in FEW else pytest.param(place, marks=pytest.mark.slow) for place in TOLD]
+    "place", [place if place in FEW else pytest.param(place, marks=pytest.mark.long) for place in TOLD]
 )
 def test_a_killed_run_goes_on(project: Path, undisturbed: Path, place: str) -> None:
     assert run(project, kill=place).code == KILLED
@@ -34,7 +34,7 @@ def test_a_killed_run_goes_on(project: Path, undisturbed: Path, place: str) -> N
         assert sorted(materialized(project / HOME_FOLDER, step)) == BATCHES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_goes_on(
     slow: Path,

@@ -20,7 +20,7 @@ from dataflow_assets_tests.exports.append_log import (
 WRITES = 8  # head of the journal, three batches of two writes each, the end
 QUICK = [("half", 2), ("half", 5)]
 MOMENTS = [
-    pytest.param(point, number, ending, marks=[] if (point, number) in QUICK else pytest.mark.slow)
+    pytest.param(point, number, ending, marks=[] if (point, number) in QUICK else pytest.mark.long)
     for number in range(1, WRITES + 1)
     for point, ending in (("half", "jsonl"), ("after", "jsonl"), ("zeros", "csv"))
 ]
@@ -78,7 +78,7 @@ def test_a_full_disk_leaves_what_can_go_on(tmp_path: Path):
     assert read(tmp_path / "rows.jsonl") == of_days(1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path):
     chance, to = random.Random(11), tmp_path / "rows.jsonl"
     for number in range(1, 11):

@@ -18,7 +18,7 @@ from dataflow_assets_tests.crash.gate import GATE_STEPS, gated, wait_until
 from dataflow_assets_tests.crash.project import write_project
 
 KILLED, ROWS_FAILED = -9, 5
-SLOW = pytest.mark.slow
+LONG = pytest.mark.long
 
 
 def lazy(folder: Path) -> Path:
@@ -40,7 +40,7 @@ def test_the_files_are_those_of_an_immediate_run(project: Path, undisturbed: Pat
     [
         "mid_write:30",
         *(
-            pytest.param(place, marks=SLOW)
+            pytest.param(place, marks=LONG)
             for place in ("before_write:40", "record_renamed:27", "before_event:9")
         ),
     ],
@@ -89,7 +89,7 @@ def test_a_kill_costs_what_status_says(waiting: Running, tmp_path: Path, command
     assert len(steps_committed(tmp_path)) == 12
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=SLOW)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=LONG)])
 def test_a_signal_costs_nothing(waiting: Running, tmp_path: Path, number: signal.Signals):
     waiting.send_signal(number)
     (tmp_path / "gate").unlink()

@@ -50,7 +50,7 @@ def killed(kill: Kill, moment: int, file: Path, variables: dict[str, str]) -> bo
     return process.exitcode != 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("kill", "is_same_machine"), [(die_before, True), (die_after, False)])
 def test_whichever_request_was_the_last_the_next_run_makes_it_whole(
     endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: Kill, is_same_machine: bool

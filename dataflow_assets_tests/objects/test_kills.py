@@ -14,7 +14,7 @@ from dataflow_assets_tests.objects.bucket import Bucket, Machine, new_machine
 PLACES = [f"{point}:{numbers[-1]}" for point, numbers in AT.items()]
 REQUESTS = ["before_note:50", "after_lease:1"]
 QUICK = ["before_record:22", "record_renamed:27"]
-OTHERS = [place for place in PLACES + REQUESTS if place not in QUICK]
+LONG = [place for place in PLACES + REQUESTS if place not in QUICK]
 
 
 def records(bucket: Bucket) -> dict[str, bytes]:
@@ -48,8 +48,8 @@ def test_a_killed_run_goes_on(machine, undisturbed_objects, tmp_path, place: str
     killed_then_goes_on(machine, undisturbed_objects, place, tmp_path / "end")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("place", OTHERS)
+@pytest.mark.long
+@pytest.mark.parametrize("place", LONG)
 def test_a_killed_run_goes_on_wherever_it_was(machine, undisturbed_objects, tmp_path, place: str) -> None:
     killed_then_goes_on(machine, undisturbed_objects, place, tmp_path / "end")
 
@@ -61,7 +61,7 @@ def test_another_machine_goes_on(machine, bucket, undisturbed_objects, tmp_path)
     assert "nothing to do" in machine.run().out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kill_while_kept_batches_are_replaced(machine, undisturbed_objects, tmp_path) -> None:
     machine.run()
     assert machine.run("--fresh", kill="after_rename:20").code == KILLED
@@ -75,7 +75,7 @@ def test_a_batch_that_is_replaced_is_there_until_the_new_one_is(machine, tmp_pat
     is_done_for(new_machine(tmp_path / "other", machine.bucket))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["after_fsync:1", "after_rename:1"])
 def test_a_killed_put_back_leaves_the_old_batch_or_the_new_one(machine, bucket, tmp_path, place: str) -> None:
     machine.run()

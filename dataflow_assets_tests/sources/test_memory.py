@@ -12,7 +12,7 @@ from dataflow_assets_tests.crash.command import environment
 BENCHMARK = Path(__file__).parents[2] / "benchmarks/source_memory.py"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_row_group_of_300_mb_is_not_held(tmp_path):
     command = [sys.executable, str(BENCHMARK), "--megabytes", "300", "--ways", "path", "hf"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
