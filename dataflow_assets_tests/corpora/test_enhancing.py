@@ -73,7 +73,7 @@ def test_a_task_that_was_killed_is_done_once(corpora: Corpora, place: str) -> No
     kill_and_go_on(corpora, place, conversations=200, kills=1, batch_rows=20)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_10_000_rows_killed_at_10_random_moments_are_done_once(corpora: Corpora, place: str) -> None:
     kill_and_go_on(corpora, place, conversations=5000, kills=10, batch_rows=100)
 

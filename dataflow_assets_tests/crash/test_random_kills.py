@@ -36,7 +36,7 @@ def longest_s(tmp_path_factory: pytest.TempPathFactory) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_ten_kills_in_a_row(project: Path, undisturbed: Path, longest_s: float, seed: int) -> None:
     moments = random.Random(seed)

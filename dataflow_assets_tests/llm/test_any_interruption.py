@@ -38,7 +38,7 @@ def interrupted(project: Project, server: FaultServer, how: str, after: int, com
     return finish(process).code
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @EXAMPLES
 @given(
     st.lists(

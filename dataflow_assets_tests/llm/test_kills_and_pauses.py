@@ -25,7 +25,7 @@ def moments(seed: int) -> list[int]:
     return [random.Random(seed + n).randrange(1, 30) for n in range(MOMENTS)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_repeat_no_more_than_what_was_in_flight_or_just_answered(
     tmp_path: Path, fault_server: FaultServer
 ) -> None:
@@ -43,7 +43,7 @@ def test_twenty_kills_repeat_no_more_than_what_was_in_flight_or_just_answered(
     assert fault_server.stats().count - ROWS <= MOMENTS * (CONCURRENCY + CONCURRENCY // 8)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_pauses_repeat_nothing(tmp_path: Path, fault_server: FaultServer) -> None:
     fault_server.default(delay_s=0.3)
     project = Project(tmp_path, fault_server, TEXTS, serving=SERVING, batch_rows=100)
