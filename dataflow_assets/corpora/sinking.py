@@ -114,28 +114,31 @@ class _AsRead:
     """The columns of turns as the run read them; those of one piece of the source are held."""
 
     def __init__(self, work: PipelineWork, back: Mapping[str, str], columns: Schema) -> None:
-        self._folder = work.folder_of(SOURCE)
-        self._batches = {file.slug: list(file.batches) for file in work.known_manifest().files}
-        schema = work.known_manifest().schema
-        self._names = {name: back.get(name, name) for name in columns if name in schema}
-        self._held: tuple[str, dict[int, Change]] = ("", {})
+        self._folder, manifest = work.folder_of(SOURCE), work.known_manifest()
+        # Where the source is one batch, that of its first piece has the rows of all.
+        self._batches = {file.slug: list(file.batches) or manifest.batches for file in manifest.files}
+        self._names = {name: back.get(name, name) for name in columns if name in manifest.schema}
+        self._held: tuple[Sequence[str], dict[int, Change]] = (), {}
 
     def of(self, row_ids: Sequence[str]) -> dict[int, Change]:
         """By the number of the turn; nothing for rows of no piece."""
+        wanted: dict[str, list[int]] = {}
+        for slug, _, number in (id.rpartition(":") for id in row_ids):
+            wanted.setdefault(slug, []).append(int(number))
         found: dict[int, Change] = {}
-        for slug in dict.fromkeys(id.rpartition(":")[0] for id in row_ids):
-            if slug in self._batches:
-                found |= self._piece(slug)
+        for slug in wanted.keys() & self._batches.keys():
+            piece = self._rows_in(self._batches[slug])
+            found |= {number: piece[number] for number in wanted[slug] if number in piece}
         return found
 
-    def _piece(self, slug: str) -> dict[int, Change]:
-        if self._held[0] != slug:
+    def _rows_in(self, batches: Sequence[str]) -> dict[int, Change]:
+        if self._held[0] != batches:
             turns: dict[int, Change] = {}
-            for table in self._folder.read_each(self._batches[slug]):
+            for table in self._folder.read_each(batches):
                 for row in rows_of(table.select([ROW_ID, *self._names])):
                     id = int(str(row[ROW_ID]).rpartition(":")[2])
                     turns[id] = {old: row[name] for name, old in self._names.items()}
-            self._held = slug, turns
+            self._held = batches, turns
         return self._held[1]
 
 

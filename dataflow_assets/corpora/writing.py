@@ -1,8 +1,9 @@
 """The only way in which turns are changed: by the id of a row that is there, or not at all."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select, update
+from sqlalchemy import Connection, Row, bindparam, literal_column, select, update
 
 from dataflow_assets.corpora.tables import DATA_COLUMNS, TURNS
 from dataflow_assets.corpora.turns import is_exact_float, storable
@@ -46,32 +47,36 @@ def write_back_as_read(
     """
     if not changes:
         return 0
-    names = [turn_name for turn_name in changes[0] if turn_name not in _KEYS]
-    now = _turns_of(connection, [_id_of(change) for change in changes], names)
+    _check(changes, set(changes[0]))
+    names = [name for name in changes[0] if name not in _KEYS]
+    there = _turns_of(connection, changes)
     left: list[Change] = []
     for change in changes:
         id = _id_of(change)
-        found = now.get(id, {"revision": -1})
-        if all(name in found and found[name] == change[name] for name in names):
+        found = there.get(id)
+        if found is None or found.dataset_file_id != dataset_id:
+            raise UnguardedWrite(_unmatched(connection, dataset_id, changes, 0))
+        now = found._mapping
+        if all(now[name] == change[name] for name in names):
             continue
         before = read.get(id, {})
-        if other := [name for name in names if name in before and found.get(name) != before[name]]:
+        if other := [name for name in names if name in before and now[name] != before[name]]:
             raise UnguardedWrite(
                 f"{other[0]} of turn {id} was changed by another since the run read it; nothing of its batch "
                 "was changed: run the pipeline again, then write back"
             )
-        left.append({**change, "revision": found["revision"]})
+        left.append({**change, "revision": found.revision})
     write_back(connection, dataset_id, left)
     return len(left)
 
 
-def _turns_of(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> dict[int, Change]:
-    """The revisions and columns of these turns, by id."""
-    found: dict[int, Change] = {}
-    columns = [TURNS.c.id, TURNS.c.revision, *(TURNS.c[name] for name in names if name in TURNS.c)]
+def _turns_of(connection: Connection, changes: Sequence[Change]) -> dict[int, Row[Any]]:
+    """The turns of these changes that are there, by id."""
+    ids = [_id_of(change) for change in changes]
+    found: dict[int, Row[Any]] = {}
     for start in range(0, len(ids), _MOST_IDS):
-        rows = connection.execute(select(*columns).where(TURNS.c.id.in_(ids[start : start + _MOST_IDS])))
-        found |= {row.id: dict(row._mapping) for row in rows}
+        some = ids[start : start + _MOST_IDS]
+        found |= {row.id: row for row in connection.execute(select(TURNS).where(TURNS.c.id.in_(some)))}
     return found
 
 
@@ -126,13 +131,9 @@ def unfit(change: Change) -> str | None:
 
 
 def _unmatched(connection: Connection, dataset_id: int, changes: Sequence[Change], done: int) -> str:
-    there: dict[int, int] = {}
+    there = _turns_of(connection, changes)
     ids = [_id_of(change) for change in changes]
-    for start in range(0, len(ids), _MOST_IDS):
-        some = ids[start : start + _MOST_IDS]
-        found = select(TURNS.c.id, TURNS.c.dataset_file_id).where(TURNS.c.id.in_(some))
-        there |= {row.id: row.dataset_file_id for row in connection.execute(found)}
-    strange = [id for id in ids if there.get(id) != dataset_id]
+    strange = [id for id in ids if id not in there or there[id].dataset_file_id != dataset_id]
     if strange:
         return (
             f"the turn {strange[0]} is not in this data set ({len(strange)} of {len(ids)} are not); expected "

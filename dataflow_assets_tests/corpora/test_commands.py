@@ -20,6 +20,9 @@ from dataflow_assets_tests.corpora.marking import filled, responses, revisions
 
 STEPS = "steps:\n  - {name: low, type: lowercase, params: {column: data_response, on_null: keep}}\n"
 
+MARK_EACH = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
+WRITE_BACK = ("corpus", "write-back", "turns.yaml", "--write", "data_response")
+
 
 @pytest.fixture
 def place(stores: Callable[[str], str]) -> str:
@@ -37,10 +40,12 @@ def folder(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def pipeline(folder: Path, rows: str, steps: str = STEPS, name: str = "chat") -> None:
+def pipeline(
+    folder: Path, rows: str, steps: str = STEPS, name: str = "chat", batch_rows: object = 20
+) -> None:
     """A pipeline on the data set `chat`."""
     source = f"{{corpus: '${{DATAFLOW_CORPORA}}', dataset: {name}, rows: {rows}}}"
-    (folder / f"{rows}.yaml").write_text(f"name: {rows}\nsource: {source}\nbatch_rows: 20\n{steps}")
+    (folder / f"{rows}.yaml").write_text(f"name: {rows}\nsource: {source}\nbatch_rows: {batch_rows}\n{steps}")
 
 
 def test_what_was_imported_is_exported_as_it_was(folder: Path, command_here: Command) -> None:
@@ -117,43 +122,46 @@ def test_columns_of_a_run_are_written_back_to_their_turns(
 ) -> None:
     with Corpora(place) as corpora:
         dataset = filled(corpora, 30)
-        add = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
-        pipeline(folder, "turns", add, "many")
+        pipeline(folder, "turns", MARK_EACH, "many")
         assert command_here(folder, "run", "turns.yaml").code == 0
-        command = ("corpus", "write-back", "turns.yaml", "--write", "data_response")
-        assert command_here(folder, *command).out == "60 turns written\n"
+        assert command_here(folder, *WRITE_BACK).out == "60 turns written\n"
         before = revisions(corpora, dataset)
-        assert command_here(folder, *command).out == "0 turns written, 60 had these values already\n"
+        assert command_here(folder, *WRITE_BACK).out == "0 turns written, 60 had these values already\n"
         assert revisions(corpora, dataset) == before
         assert all(text.endswith("+") and not text.endswith("++") for text in responses(corpora, dataset))
         assert corpora.row_count(dataset) == 60
 
 
+@pytest.mark.parametrize("batch_rows", [20, "null"])
+@pytest.mark.parametrize("place_of_turn", [0, 59])
 def test_a_turn_that_another_has_changed_is_not_written_over(
-    folder: Path, place: str, command_here: Command
+    folder: Path,
+    place: str,
+    command_here: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    batch_rows: object,
+    place_of_turn: int,
 ) -> None:
+    monkeypatch.setattr("dataflow_assets.sources.sql.corpus_pieces._BLOCK", 10)
     with Corpora(place) as corpora:
         dataset = filled(corpora, 30)
-        add = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
-        pipeline(folder, "turns", add, "many")
+        pipeline(folder, "turns", MARK_EACH, "many", batch_rows)
         assert command_here(folder, "run", "turns.yaml").code == 0
-        turn = corpora.turns(dataset, TurnQuery(), 0, 9)[-1]
+        turn = corpora.turns(dataset, TurnQuery(), 0, 60)[place_of_turn]
         change = {"id": turn.id, "data_response": "by hand", "data_prompt": "by hand too"}
         corpora.database.write(lambda on: write_back(on, dataset.id, [change]))
-        done = command_here(folder, "corpus", "write-back", "turns.yaml", "--write", "data_response")
+        done = command_here(folder, *WRITE_BACK)
         assert (done.code, f"data_response of turn {turn.id} was changed by another" in done.err) == (1, True)
         assert sum(text.endswith("+") for text in responses(corpora, dataset)) < 60
         assert command_here(folder, "run", "turns.yaml").code == 0
-        done = command_here(folder, "corpus", "write-back", "turns.yaml", "--write", "data_response")
-        assert done.code == 0
+        assert command_here(folder, *WRITE_BACK).code == 0
         assert "by hand+" in responses(corpora, dataset)
 
 
 def test_the_steps_of_a_pipeline_work_in_place(folder: Path, place: str, command_here: Command) -> None:
     with Corpora(place) as corpora:
         dataset = filled(corpora, 10)
-        mark = "steps:\n  - {name: marked, type: 'dataflow_assets_tests.corpora.marking:Marked'}\n"
-        pipeline(folder, "turns", mark, "many")
+        pipeline(folder, "turns", MARK_EACH, "many")
         for _ in range(2):
             done = command_here(folder, "corpus", "enhance", "turns.yaml", "--task", "once")
             assert "once: 20 turns, 20 written" in done.out

@@ -6,7 +6,7 @@ import pytest
 
 from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.store import Corpora, Dataset
-from dataflow_assets.corpora.writing import write_back
+from dataflow_assets.corpora.writing import write_back, write_back_as_read
 from dataflow_assets.errors import UnguardedWrite
 from dataflow_assets_tests.corpora.marking import filled, responses
 
@@ -44,6 +44,11 @@ def written(corpora: Corpora, dataset: Dataset, changes: list[dict[str, object]]
     corpora.database.write(lambda connection: write_back(connection, dataset.id, changes))
 
 
+def written_as_read(corpora: Corpora, dataset: Dataset, changes: list[dict[str, object]]) -> int:
+    """The same where nothing is known of what was read."""
+    return corpora.database.write(lambda connection: write_back_as_read(connection, dataset.id, changes, {}))
+
+
 def ids_of(corpora: Corpora, dataset: Dataset) -> list[int]:
     """The ids of its turns."""
     return [turn.id for turn in corpora.turns(dataset, TurnQuery(), limit=100)]
@@ -56,17 +61,22 @@ def test_an_unguarded_write_changes_nothing(corpora: Corpora, case: str) -> None
     before = responses(corpora, dataset)
     with pytest.raises(UnguardedWrite, match=reason):
         written(corpora, dataset, changes(ids_of(corpora, dataset)))
+    if case != "an old revision":  # it goes by values
+        with pytest.raises(UnguardedWrite, match=reason):
+            written_as_read(corpora, dataset, changes(ids_of(corpora, dataset)))
     assert responses(corpora, dataset) == before
 
 
-def test_a_turn_of_another_data_set_is_refused(corpora: Corpora) -> None:
+@pytest.mark.parametrize("prompt", ["", "0.0"], ids=["another value", "the value it has"])
+def test_a_turn_of_another_data_set_is_refused(corpora: Corpora, prompt: str) -> None:
     dataset = filled(corpora, 1)
-    with pytest.raises(UnguardedWrite, match="is not in this data set"):
-        written(
-            corpora,
-            dataset._replace(id=dataset.id + 1),
-            [{"id": ids_of(corpora, dataset)[0], "data_prompt": ""}],
-        )
+    other, changes = (
+        dataset._replace(id=dataset.id + 1),
+        [{"id": ids_of(corpora, dataset)[0], "data_prompt": prompt}],
+    )
+    for write in (written, written_as_read):
+        with pytest.raises(UnguardedWrite, match="is not in this data set"):
+            write(corpora, other, changes)
 
 
 def test_a_guarded_write_changes_its_turns_alone(corpora: Corpora) -> None:
