@@ -5,11 +5,13 @@ import signal
 import threading
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pyarrow as pa
 import pytest
 
 from dataflow_assets.batch import rows_of, table_of
+from dataflow_assets.control import held_signals
 from dataflow_assets.engines.engine import InlineEngine, check_law
 from dataflow_assets.engines.processes import MAX_ATTEMPTS, ProcessEngine
 from dataflow_assets.engines.worker_pool import WorkerPool
@@ -98,6 +100,31 @@ def test_a_row_that_kills_its_process_fails_alone() -> None:
     assert [(row["n"], row["error_class"], row["attempts"]) for row in failed] == [
         (7, "WorkerDied", MAX_ATTEMPTS)
     ]
+
+
+def in_polars_at_ctrl_c(row: dict) -> dict:
+    """The signal comes while polars works, whose own handler raises KeyboardInterrupt at it."""
+
+    def strike(series: pl.Series) -> pl.Series:
+        os.kill(os.getpid(), signal.SIGINT)
+        return series
+
+    numbers = pl.LazyFrame({"n": [row["n"]]}).select(pl.col("n").map_batches(strike, return_dtype=pl.Int64))
+    return {"n": numbers.collect()["n"][0]}
+
+
+def test_ctrl_c_while_a_worker_is_in_polars_costs_nothing() -> None:
+    engine = ProcessEngine(WorkerPool(1))
+    struck = operator("map_python", function=f"{__name__}:{in_polars_at_ctrl_c.__name__}")
+    outcome = engine.run(struck, table())
+    engine.close()
+    assert [row["n"] for row in rows_of(outcome.kept)] == list(range(20))
+
+
+def test_ctrl_c_while_this_process_is_in_polars_is_noted() -> None:
+    with held_signals() as stop:
+        assert in_polars_at_ctrl_c({"n": 7}) == {"n": 7}
+    assert stop.signal == signal.SIGINT
 
 
 def test_a_worker_that_is_killed_in_mid_row_is_replaced(

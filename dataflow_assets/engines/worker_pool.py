@@ -5,10 +5,11 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process, resource_tracker
 from typing import ParamSpec, TypeVar
 
 from dataflow_assets.memory import settle_memory
@@ -77,7 +78,7 @@ class WorkerPools:
 
 
 def new_executor(workers: int) -> ProcessPoolExecutor:
-    """Processes that import what this one can, ignore Ctrl-C and end with this one."""
+    """Processes that import what this one can and end with this one; give them tasks by `submit`."""
     return ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(list(sys.path),)
     )
@@ -89,21 +90,36 @@ def submit(
     *args: _Given.args,
     **kwargs: _Given.kwargs,
 ) -> Future[_Result]:
-    """The task's future; where the processes are broken already it says so like any other."""
+    """The task's future; where the processes are broken already it says so like any other.
+
+    The first tasks start the processes, which begin with the signals of this thread: without Ctrl-C. It
+    reaches all processes of a terminal, and the parent decides what becomes of the work in hand.
+    """
     try:
-        return executor.submit(task, *args, **kwargs)
+        with _without_ctrl_c():
+            return executor.submit(task, *args, **kwargs)
     except BrokenProcessPool as error:
         broken: Future[_Result] = Future()
         broken.set_exception(error)
         return broken
 
 
-def _start_worker(path: list[str]) -> None:
-    """Makes a new worker import what its parent can, and end with it alone.
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Blocks SIGINT in this thread, and for good in the processes and threads that it starts.
 
-    Ctrl-C reaches all processes of a terminal: the parent decides what becomes of the work in hand.
+    Ignoring it in them is not enough: polars puts a handler of its own in its place.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # unblocks the signal when it starts its process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_worker(path: list[str]) -> None:
+    """Makes a new worker import what its parent can, and end with it."""
     sys.path[:] = path
     settle_memory(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
