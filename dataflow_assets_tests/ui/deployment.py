@@ -25,6 +25,7 @@ STEPS = """\
   - {name: unique, type: drop_duplicates, params: {columns: [text]}}
   - {name: last, type: normalize_whitespace, params: {column: text}}
 """
+SHOPS = ("shop", "mended")
 # By the word that each pipeline's rows begin with.
 PIPELINES = {"launched": "row", "paused": "wait", "retried": "sick", "filled": "row"}
 ASSETS = ["watched", "long-enough", "unique_state", "unique", "last"]
@@ -55,7 +56,7 @@ class Place(NamedTuple):
     def environment(self) -> dict[str, str]:
         """What a process needs to run the pipelines here."""
         here = self.folder / self.name
-        pipelines = [str(self.folder / name) for name in ("shop", *PIPELINES)]
+        pipelines = [str(self.folder / name) for name in (*SHOPS, *PIPELINES)]
         return {
             **SETTINGS,
             "DAGSTER_HOME": str(here / "home"),
@@ -133,7 +134,8 @@ class Deployment(NamedTuple):
 @contextlib.contextmanager
 def deployed(folder: Path) -> Iterator[Deployment]:
     """The pipelines in `folder`, served by `dagster dev`."""
-    write_shop(folder / "shop")
+    for name in SHOPS:
+        write_shop(folder / name, name=name)
     for name, word in PIPELINES.items():
         write_pipeline(folder / name, name, STEPS)
         write_rows(folder / name, "a", [*(f"{word} {number}" for number in range(2 * BATCHES - 1)), "no"])

@@ -15,7 +15,7 @@ HOSTILE = [
     f"</td></tr></table><style>@import url(http://{TRAP}/style)</style>$$x$$ ~~gone~~ https://{TRAP}/auto",
 ]
 PIPELINE = """\
-name: shop
+name: NAME
 description: Reviews of a shop, cleaned.
 owners: [team:data, ada@example.org]
 source: {path: data}
@@ -46,7 +46,7 @@ SENTENCES = [
 ]
 
 
-def write_shop(folder: Path, rows: int = 120) -> Path:
+def write_shop(folder: Path, rows: int = 120, name: str = "shop") -> Path:
     """The pipeline's file in `folder`, with its source beside it."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     texts = (
@@ -54,6 +54,6 @@ def write_shop(folder: Path, rows: int = 120) -> Path:
     )
     lines = [json.dumps({"text": text, "stars": n % 5 + 1}) + "\n" for n, text in enumerate(texts)]
     (folder / "data" / "reviews.jsonl").write_text("".join(lines))
-    file = folder / "shop.yaml"
-    file.write_text(PIPELINE)
+    file = folder / f"{name}.yaml"
+    file.write_text(PIPELINE.replace("NAME", name))
     return file

@@ -71,14 +71,15 @@ def test_an_export(shop: Deployment) -> None:
     assert file.read_bytes() == other.read_bytes()
 
 
-def test_failed_rows_as_a_file_and_back(shop: Deployment) -> None:
-    place = shop.place
+def test_failed_rows_as_a_file_and_back(ui: Deployment) -> None:
+    place = ui.place
+    assert ui.launched("mended_run") == "SUCCESS"
     file = place.root.parent / "failed.jsonl"
-    assert shop.launched("shop_failed_rows", to=str(file)) == "SUCCESS"
+    assert ui.launched("mended_failed_rows", to=str(file)) == "SUCCESS"
     [row] = map(json.loads, file.read_text().splitlines())
     file.write_text(json.dumps({**row, "text": "a row put right"}) + "\n")
-    assert shop.launched("shop_put_back", step="scored", file=str(file)) == "SUCCESS"
-    assert sum(step["failed"] for step in place.status("shop")["steps"]) == 0
+    assert ui.launched("mended_put_back", step="scored", file=str(file)) == "SUCCESS"
+    assert sum(step["failed"] for step in place.status("mended")["steps"]) == 0
 
 
 def test_profiles_become_observations(shop: Deployment) -> None:
