@@ -159,6 +159,11 @@ def _shown(put: "Put") -> str:
     return (
         f"{put.conversations:,} new conversations, {put.new:,} new turns, {put.replaced:,} replaced, "
         f"{put.removed:,} removed"
+        + (
+            f", {put.deleted:,} soft-deleted, {put.restored:,} brought back"
+            if put.deleted or put.restored
+            else ""
+        )
     )
 
 
@@ -300,6 +305,7 @@ _step = click.option("--step", help="The step whose rows are taken [default: the
 @_store
 @_shape_options
 @_partial
+@click.option("--exactly", is_flag=True, help="Soft-delete the conversations that the step does not have.")
 def put(
     pipeline: str,
     root: str | None,
@@ -308,6 +314,7 @@ def put(
     store: str | None,
     shape: "Shape | None",
     allow_partial: bool,
+    exactly: bool,
 ) -> None:
     """Put the rows of a step of a pipeline into a data set; done again, it changes nothing."""
     from dataflow_assets.control import held_signals
@@ -315,7 +322,7 @@ def put(
 
     work = work_of(pipeline, root)
     with _opened(store, create=True) as corpora, held_signals() as stop:
-        done = put_step(work, step, corpora, dataset, stop, shape, allow_partial)
+        done = put_step(work, step, corpora, dataset, stop, shape, allow_partial, exactly)
     print_line(f"{dataset}: {_shown(done)}")
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from dataflow_assets.batch import ROW_ID, Schema, rows_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.corpora.shapes import Shape
-from dataflow_assets.corpora.store import Corpora, Dataset, Put
+from dataflow_assets.corpora.store import Corpora, Dataset, Put, RowIds
 from dataflow_assets.corpora.tables import DATA_COLUMNS
 from dataflow_assets.corpora.writing import Change, write_back_as_read
 from dataflow_assets.errors import ConfigError, CorpusError, UnguardedWrite
@@ -27,14 +27,21 @@ def put_step(
     stop: StopFlag,
     shape: Shape | None = None,
     allow_partial: bool = False,
+    exactly: bool = False,
     told: Callable[[Put], None] = lambda put: None,
 ) -> Put:
     """Puts the kept rows of a step (default: the last) into a data set, each batch in one transaction.
 
     A row that is there by its `row_id` is replaced, so that a run that was killed is simply done again.
-    Raises ConfigError where the step came out of that data set, and what `finished_step` and
-    `Corpora.put` raise.
+    With `exactly` the data set then has these rows alone: other conversations are soft-deleted, and those
+    of the step brought back. Raises ConfigError where the step came out of that data set or `exactly` is
+    asked of a part of a step, and what `finished_step` and `Corpora.put` raise.
     """
+    if exactly and allow_partial:
+        raise ConfigError(
+            "`exactly` would delete what is merely missing of a step that is not whole; expected it without "
+            "`allow_partial`"
+        )
     source = work.pipeline.source
     if isinstance(source, CorpusSource) and source.dataset == name:
         raise ConfigError(
@@ -45,10 +52,15 @@ def put_step(
     rows = finished_step(work, step, allow_partial).kept
     columns = rows.columns
     dataset = corpora.dataset_for(name, shape, [column for column in columns if column != ROW_ID])
-    before, done = corpora.row_count(dataset), Put()
+    before, done, row_ids = corpora.row_count(dataset), Put(), RowIds()
     for table in rows.tables(columns):
         stop.raise_if_up()
         done = done.plus(corpora.put(dataset, table))
+        row_ids.add(table[ROW_ID].to_pylist())
+        told(done)
+    for marked in corpora.keep_only(dataset, row_ids) if exactly else ():
+        stop.raise_if_up()
+        done = done.plus(marked)
         told(done)
     _check_count(corpora, dataset, before + done.new - done.removed)
     return done

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import xxhash
-from sqlalchemy import Connection, Row, delete, func, insert, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, literal_column, select, update
 
 from dataflow_assets.batch import (
     ROW_ID,
@@ -40,6 +41,7 @@ MaybeSchema = Mapping[str, ColumnType | None]
 _KEYS_AT_ONCE = 400
 _PAGE_ROWS = 1000
 _REPLACED = (*DATA_COLUMNS, "extras")
+_HASH = "S32"
 
 
 class Dataset(NamedTuple):
@@ -62,16 +64,37 @@ class DatasetCounts(NamedTuple):
 
 
 class Put(NamedTuple):
-    """What a put did: conversations and turns that are new, turns that were replaced, turns that went."""
+    """What a put did: conversations and turns that are new, turns that were replaced, turns that went.
+
+    `deleted` and `restored` are turns that were soft-deleted and brought back, with their conversations.
+    """
 
     conversations: int = 0
     new: int = 0
     replaced: int = 0
     removed: int = 0
+    deleted: int = 0
+    restored: int = 0
 
     def plus(self, other: "Put") -> "Put":
         """Both together."""
         return Put(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+class RowIds:
+    """A set of row ids of which 32 bytes each are held, whatever their length."""
+
+    def __init__(self) -> None:
+        self._parts = [np.array([], _HASH)]
+
+    def add(self, row_ids: Sequence[str]) -> None:
+        """These too."""
+        self._parts.append(np.array([_hash_of(id) for id in row_ids], _HASH))
+
+    def have(self, hashes: Sequence[str]) -> list[bool]:
+        """Which of these, each the `row_hash` of an id, are in the set."""
+        self._parts = [np.concatenate(self._parts)]
+        return np.isin(np.array(hashes, _HASH), self._parts[0]).tolist()
 
 
 class Corpora:
@@ -171,6 +194,33 @@ class Corpora:
 
         return self.database.write(write, on)
 
+    def keep_only(self, dataset: Dataset, row_ids: RowIds) -> Iterator[Put]:
+        """Soft-deletes the conversations that came with other ids, and brings these back.
+
+        A page of conversations is one transaction; gives what was done to each.
+        """
+        number, hash = TURNS.c.row_identifier, TURNS.c.row_hash
+        of, after = TURNS.c.dataset_file_id == dataset.id, 0
+        while True:
+            page = select(number, hash).where(of, number > after).distinct().order_by(number)
+            with self.database.reading() as connection:
+                found = connection.execute(page.limit(_PAGE_ROWS)).all()
+            if not found:
+                return
+            numbers, hashes = zip(*found, strict=True)
+            is_kept = row_ids.have(hashes)
+            gone = [each for each, kept in zip(numbers, is_kept, strict=True) if not kept]
+            there = [each for each, kept in zip(numbers, is_kept, strict=True) if kept]
+
+            def mark(connection: Connection, gone: list[int] = gone, there: list[int] = there) -> Put:
+                return Put(
+                    deleted=_mark_deleted(connection, [of, number.in_(gone)], True),
+                    restored=_mark_deleted(connection, [of, number.in_(there)], False),
+                )
+
+            yield self.database.write(mark)
+            after = numbers[-1]
+
     def conversations(
         self, dataset: Dataset, after: int = 0, limit: int | None = None, query: TurnQuery | None = None
     ) -> Iterator[tuple[int, dict[str, object]]]:
@@ -214,9 +264,8 @@ class Corpora:
 
     def mark_deleted(self, dataset: Dataset, query: TurnQuery, deleted: bool) -> int:
         """Soft-deletes the turns that fit the query, or brings them back; how many there were."""
-        other = update(TURNS).where(*conditions(dataset.id, query), TURNS.c.is_deleted.is_(not deleted))
-        changed = other.values(is_deleted=deleted, revision=TURNS.c.revision + 1)
-        return self.database.write(lambda connection: connection.execute(changed).rowcount)
+        chosen = conditions(dataset.id, query)
+        return self.database.write(lambda connection: _mark_deleted(connection, chosen, deleted))
 
     def tasks(self) -> list[tuple[str, Cursor]]:
         """Where imports and enhancements stand, each with the name of its data set, newest last."""
@@ -284,7 +333,7 @@ class Corpora:
     ) -> Put:
         locked = select(DATASETS).where(DATASETS.c.id == dataset.id).with_for_update()
         row = connection.execute(locked).one()
-        hashes = {key: xxhash.xxh3_128_hexdigest(key.encode()) for key in flat}
+        hashes = {key: _hash_of(key) for key in flat}
         known = _known(connection, dataset.id, hashes.values())
         next_row = row.next_row
         numbers: dict[str, int] = {}
@@ -370,6 +419,15 @@ def _row(dataset: int, identifier: int, turn: int, key: str, hash: str, flat: Fl
         "data_tools": flat.tools,
         "extras": flat.extras,
     }
+
+
+def _hash_of(row_id: str) -> str:
+    return xxhash.xxh3_128_hexdigest(row_id.encode())
+
+
+def _mark_deleted(connection: Connection, chosen: Sequence[ColumnElement[bool]], deleted: bool) -> int:
+    other = update(TURNS).where(*chosen, TURNS.c.is_deleted.is_(not deleted))
+    return connection.execute(other.values(is_deleted=deleted, revision=TURNS.c.revision + 1)).rowcount
 
 
 def _known(connection: Connection, dataset: int, hashes: Iterable[str]) -> dict[str, list[Any]]:

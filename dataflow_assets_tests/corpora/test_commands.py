@@ -117,6 +117,23 @@ def test_a_data_set_goes_through_a_pipeline_into_another(
     assert few == chat[:25]
 
 
+def test_a_data_set_becomes_the_step_exactly(folder: Path, place: str, command_here: Command) -> None:
+    command_here(folder, "corpus", "import", "chat", "chat.jsonl")
+    put = ("corpus", "put", "conversations.yaml", "--dataset", "few")
+    for rows, told in ((25, "25 new"), (20, "0 new conversations"), (22, "0 new conversations")):
+        pipeline(
+            folder, "conversations", f"steps:\n  - {{name: few, type: limit, params: {{rows: {rows}}}}}\n"
+        )
+        assert command_here(folder, "run", "conversations.yaml").code == 0
+        done = command_here(folder, *put, "--exactly")
+        assert (done.code, told in done.out) == (0, True)
+        with Corpora(place) as corpora:
+            few, chat = (list(corpora.conversations(corpora.dataset(name))) for name in ("few", "chat"))
+        assert few == chat[:rows]
+    refused = command_here(folder, *put, "--exactly", "--allow-partial")
+    assert (refused.code, "without `allow_partial`" in refused.err) == (2, True)
+
+
 def test_columns_of_a_run_are_written_back_to_their_turns(
     folder: Path, place: str, command_here: Command
 ) -> None:

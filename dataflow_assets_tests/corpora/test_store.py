@@ -9,7 +9,7 @@ from dataflow_assets.batch import table_of
 from dataflow_assets.corpora.database import corpus_url
 from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.shapes import Shape
-from dataflow_assets.corpora.store import Corpora, Dataset
+from dataflow_assets.corpora.store import Corpora, Dataset, Put, RowIds
 from dataflow_assets.corpora.writing import write_back
 from dataflow_assets.errors import ConfigError, CorpusError
 from dataflow_assets_tests.corpora.marking import filled
@@ -85,6 +85,27 @@ def test_what_was_deleted_stays_so_when_it_is_put_again(corpora: Corpora) -> Non
     corpora.mark_deleted(dataset, TurnQuery(rows=[1]), True)
     filled(corpora, 2)
     assert [number for number, _ in corpora.conversations(dataset)] == [2]
+
+
+def test_only_what_is_named_is_kept_and_comes_back(corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dataflow_assets.corpora.store._PAGE_ROWS", 2)
+    dataset = filled(corpora, 5)
+    keys = [corpora.turns(dataset, TurnQuery(rows=[number]))[0].row_key for number in range(1, 6)]
+
+    def keep(*numbers: int) -> Put:
+        row_ids, done = RowIds(), Put()
+        for number in numbers:
+            row_ids.add([keys[number - 1]])
+        for marked in corpora.keep_only(dataset, row_ids):
+            done = done.plus(marked)
+        return done
+
+    assert keep(2, 3, 5) == Put(deleted=4)
+    assert keep(2, 3, 5) == Put()
+    assert [number for number, _ in corpora.conversations(dataset)] == [2, 3, 5]
+    assert keep(1, 2) == Put(deleted=4, restored=2)
+    assert [number for number, _ in corpora.conversations(dataset)] == [1, 2]
+    assert keep() == Put(deleted=4)
 
 
 @pytest.mark.parametrize("name", ["", " a", "a\n", "x" * 191])
