@@ -15,7 +15,7 @@ class ProfileSpec(BaseModel):
         default=None,
         gt=0,
         le=1,
-        description="Part of the rows that is measured in all ways. Default: 0.5% of the source, at "
+        description="Part of the rows that is measured in all ways. Default: 0.25% of the source, at "
         "least 0.5 MB and at most 16 MB of it.",
     )
     tokenizer: str | None = Field(

@@ -90,10 +90,11 @@ def _summary(work: "PipelineWork", step: str) -> str | None:
         found = map(work.folder_of(name).record, manifest.batches)
         return stored_profile(work, name, [record for record in found if record is not None], _MOST_BATCHES)
 
+    # The parent first: it was asked for lately, and is forgotten for what comes now.
+    before = None if step == SOURCE else profiled(work.pipeline.parents(work.pipeline.step(step))[0]).profile
     after = profiled(step)
     if after.profile is None or not after.profile.rows:
         return None
-    before = None if step == SOURCE else profiled(work.pipeline.parents(work.pipeline.step(step))[0]).profile
     text = profile_markdown(after.profile, before)
     whole = after.batches == len(manifest.batches)
     return text if whole else f"Of {after.batches} of {len(manifest.batches)} batches. {text}"

@@ -18,12 +18,15 @@ from dataflow_assets.operators.splitting.tokenizer import TokenizerFile, encoder
 from dataflow_assets.profiles.making import HowToProfile, OwnMeasure, Pair, profile_of_rows
 from dataflow_assets.profiles.markdown import numbers_of
 from dataflow_assets.profiles.profile import Profile
+from dataflow_assets.profiles.remembered import Remembered
 from dataflow_assets.profiles.sampling import Rates, fingerprint_of_hashing
 from dataflow_assets.profiles.stored import read_profile, write_profile
 from dataflow_assets.profiles.texts import Tokenize
 
 _log = logging.getLogger(__name__)
 _MEASURES_VERSION = 3
+# By step, batch and settings. A batch goes from step to step: the next one asks for what was just made.
+_made_lately: Remembered[tuple[str, str, str], Profile] = Remembered(4)
 
 
 class StepBefore(NamedTuple):
@@ -72,9 +75,9 @@ class Profiler:
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        before = self.before and read_profile(_file(self.before.folder, key), key, None, self.before.settings)
-        profile = profile_of_rows(rows, key, self.how, before)
+        profile = profile_of_rows(rows, key, self.how, self.before and _before(self.before, key))
         write_profile(_file(folder, key), profile, content_hash, self.settings)
+        _made_lately.keep((str(folder.path), key, self.settings), profile)
         return profile
 
     def of_batch(self, folder: StepFolder, record: CommitRecord) -> Profile:
@@ -101,6 +104,12 @@ class Profiler:
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         own = dict(self.own)
         return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.short_texts, self.before)
+
+
+def _before(step: StepBefore, key: str) -> Profile | None:
+    """The profile of a batch in the step before, whichever rows it is of: columns are told by their hash."""
+    lately = _made_lately.get((str(step.folder.path), key, step.settings))
+    return lately or read_profile(_file(step.folder, key), key, None, step.settings)
 
 
 def _file(folder: StepFolder, key: str) -> Path:

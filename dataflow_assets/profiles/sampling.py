@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 _ALL_HASHES = 2**64
-_MIN_BYTES, _MAX_BYTES, _SHARE = 2**19, 2**24, 0.005
+_MIN_BYTES, _MAX_BYTES, _SHARE = 2**19, 2**24, 0.0025
 _ROWS_FOR_ONE_DEEP = 16
 MOST_ROWS_OF_A_BATCH = 8192
 _MOST_CONTENTS = 8192
@@ -29,7 +29,7 @@ class Rates(NamedTuple):
 
 
 def rates_for(source_bytes: int, share: float | None = None) -> Rates:
-    """The rates for a source of so many bytes: 0.5% of it, at least 0.5 MB and at most 16 MB.
+    """The rates for a source of so many bytes: 0.25% of it, at least 0.5 MB and at most 16 MB.
 
     Measures cost time for each byte, so bytes are what is shared out. `share` is a given part instead.
     """

@@ -123,8 +123,8 @@ def near_hashes(texts: pa.ChunkedArray, rate: float) -> np.ndarray:
     the case of A to Z, by whose hash the texts are sampled. `texts` is of large strings.
     """
     heads = _head_hashes(texts)
-    chosen = below(heads, rate)
-    first = pc.utf8_slice_codeunits(texts.filter(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
+    chosen = np.flatnonzero(below(heads, rate))
+    first = pc.utf8_slice_codeunits(texts.take(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
     letters = [_letters_of(start) for start in first]
     hashes = [xxhash.xxh3_64_intdigest(each.encode("utf-8", "replace")) for each in letters]
     return joined(heads[chosen], np.array(hashes, np.uint64))
@@ -142,22 +142,31 @@ def _head_hashes(texts: pa.ChunkedArray) -> np.ndarray:
         _, offsets, data = chunk.buffers()
         ends = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
         codes = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-        if len(codes) < _WORD:
-            codes = np.concatenate([codes, np.zeros(_WORD, np.uint8)])
-        words = np.lib.stride_tricks.as_strided(
-            codes[:_WORD].view(np.uint64), (len(codes) - _WORD + 1,), (1,), writeable=False
-        )
-        heads = [_words_at(words, ends[:-1] + step, ends[1:]) for step in range(0, _HEAD_BYTES, _WORD)]
-        found.append(_mixed(heads))
+        found.append(_mixed((_heads(codes, ends[:-1], ends[1:]) | _LOWER_CASE).T))
     return np.concatenate(found)
 
 
-def _words_at(words: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The eight bytes from each start as one number; 0 for those at or beyond the end."""
-    places = np.minimum(starts, len(words) - 1)
-    left = np.clip(ends - starts, 0, _WORD)
-    shifted = words[places] >> (8 * np.minimum(starts - places, _WORD - 1)).astype(np.uint64)
-    return (shifted & _FIRST_BYTES[left]) | _LOWER_CASE
+def _heads(codes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The first 32 bytes of each text as four numbers, of shape (texts, 4); bytes beyond its end are 0."""
+    if len(codes) < _HEAD_BYTES:
+        codes = np.concatenate([codes, np.zeros(_HEAD_BYTES, np.uint8)])
+    last = len(codes) - _HEAD_BYTES
+    heads = _windows(codes)[np.minimum(starts, last)]
+    beyond = np.flatnonzero(starts > last)
+    if len(beyond):
+        end = np.concatenate([codes[last:], np.zeros(_HEAD_BYTES, np.uint8)])
+        heads[beyond] = _windows(end)[starts[beyond] - last]
+    words = heads.view(np.uint64).reshape(-1, _HEAD_BYTES // _WORD)
+    lengths = ends - starts
+    short = np.flatnonzero(lengths < _HEAD_BYTES)
+    left = np.clip(lengths[short, None] - np.arange(0, _HEAD_BYTES, _WORD), 0, _WORD)
+    words[short] &= _FIRST_BYTES[left]
+    return words
+
+
+def _windows(codes: np.ndarray) -> np.ndarray:
+    """The 32 bytes from each byte on, one value each; they lie over each other and are not copied."""
+    return np.ndarray(len(codes) - _HEAD_BYTES + 1, f"V{_HEAD_BYTES}", codes, strides=1)
 
 
 def _mixed(words: Sequence[np.ndarray]) -> np.ndarray:
