@@ -11,6 +11,7 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.profiles import profile_of, step_summary
 from dataflow_assets.profiles.making import profile_of_rows
+from dataflow_assets.profiles.profiler import Profiler
 from dataflow_assets_tests.walk import pipeline, rows, walk
 
 STEPS = [{"name": "plain", "type": "strip_html"}, {"name": "tidy", "type": "normalize_whitespace"}]
@@ -120,6 +121,24 @@ def test_the_summary_is_of_stored_profiles_and_reads_no_rows(tmp_path: Path) -> 
     assert summary is not None
     assert summary.startswith("Of 2 of 3 batches.")
     assert len(files(work, "plain")) == 2
+
+
+def test_each_profile_is_read_once_for_the_summaries_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, read = made(tmp_path), []
+    stored = Profiler.stored
+    monkeypatch.setattr(Profiler, "stored", lambda *given: read.append(given) or stored(*given))
+    assert all(step_summary(work, step) for step in ("source", "plain", "tidy"))
+    assert len(read) == 3 * 3
+
+
+def test_a_batch_that_was_made_again_with_other_rows_is_measured_again(tmp_path: Path) -> None:
+    work = made(tmp_path)
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": f"{text}!"}) for text in TEXTS))
+    walk(work.pipeline)
+    chars = profile_of(work, "tidy").as_json()["columns"]["text"]["measures"]["chars"]
+    assert chars["max"] == max(len(row["text"]) for row in rows(work, "tidy"))
 
 
 def test_a_summary_that_cannot_be_made_is_none(
