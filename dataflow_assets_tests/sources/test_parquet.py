@@ -101,6 +101,8 @@ def stored(folder, columns, **options):
 
 @pytest.mark.parametrize("name", TYPES)
 def test_a_type_becomes_its_column_type_without_loss(tmp_path, name):
+    if name == "fixed list" and int(pa.__version__.split(".")[0]) < 26:
+        pytest.skip("pyarrow before 26 cannot read null lists of a fixed size: such a file is refused")
     array, kind, values = TYPES[name]
     path = stored(tmp_path, {"n": range(len(array)), "v": array})
     assert column_type(chunks_of(path)[0].table.schema.field("v")) == kind

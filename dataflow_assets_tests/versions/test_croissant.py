@@ -5,6 +5,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dataflow_assets_tests.conftest import Command
@@ -37,7 +38,7 @@ ROWS = [
 
 def mlcroissant() -> Path:
     """The real package's Python."""
-    return tool("python", "mlcroissant==1.1.1", "pyarrow==26.0.1")
+    return tool("python", "mlcroissant==1.1.1", f"pyarrow=={pa.__version__}")
 
 
 @pytest.fixture
