@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from dataflow_assets.batch import ROW_ID, Schema, rows_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.corpora.shapes import Shape
-from dataflow_assets.corpora.store import Corpora, Dataset, Put, RowIds
+from dataflow_assets.corpora.store import Corpora, Dataset, Put, row_hash
 from dataflow_assets.corpora.tables import DATA_COLUMNS
 from dataflow_assets.corpora.writing import Change, write_back_as_read
 from dataflow_assets.errors import ConfigError, CorpusError, UnguardedWrite
@@ -52,13 +52,15 @@ def put_step(
     rows = finished_step(work, step, allow_partial).kept
     columns = rows.columns
     dataset = corpora.dataset_for(name, shape, [column for column in columns if column != ROW_ID])
-    before, done, row_ids = corpora.row_count(dataset), Put(), RowIds()
+    before, done = corpora.row_count(dataset), Put()
+    kept: set[str] = set()
     for table in rows.tables(columns):
         stop.raise_if_up()
         done = done.plus(corpora.put(dataset, table))
-        row_ids.add(table[ROW_ID].to_pylist())
         told(done)
-    for marked in corpora.keep_only(dataset, row_ids) if exactly else ():
+        if exactly:
+            kept.update(map(row_hash, table[ROW_ID].to_pylist()))
+    for marked in corpora.keep_only(dataset, kept) if exactly else ():
         stop.raise_if_up()
         done = done.plus(marked)
         told(done)

@@ -1,10 +1,9 @@
 """The store of corpora: conversations put in by key, read back in order, found, soft-deleted, restored."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import xxhash
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, literal_column, select, update
@@ -41,7 +40,6 @@ MaybeSchema = Mapping[str, ColumnType | None]
 _KEYS_AT_ONCE = 400
 _PAGE_ROWS = 1000
 _REPLACED = (*DATA_COLUMNS, "extras")
-_HASH = "S32"
 
 
 class Dataset(NamedTuple):
@@ -79,22 +77,6 @@ class Put(NamedTuple):
     def plus(self, other: "Put") -> "Put":
         """Both together."""
         return Put(*(mine + its for mine, its in zip(self, other, strict=True)))
-
-
-class RowIds:
-    """A set of row ids of which 32 bytes each are held, whatever their length."""
-
-    def __init__(self) -> None:
-        self._parts = [np.array([], _HASH)]
-
-    def add(self, row_ids: Sequence[str]) -> None:
-        """These too."""
-        self._parts.append(np.array([_hash_of(id) for id in row_ids], _HASH))
-
-    def have(self, hashes: Sequence[str]) -> list[bool]:
-        """Which of these, each the `row_hash` of an id, are in the set."""
-        self._parts = [np.concatenate(self._parts)]
-        return np.isin(np.array(hashes, _HASH), self._parts[0]).tolist()
 
 
 class Corpora:
@@ -194,8 +176,8 @@ class Corpora:
 
         return self.database.write(write, on)
 
-    def keep_only(self, dataset: Dataset, row_ids: RowIds) -> Iterator[Put]:
-        """Soft-deletes the conversations that came with other ids, and brings these back.
+    def keep_only(self, dataset: Dataset, kept: Container[str]) -> Iterator[Put]:
+        """Soft-deletes the conversations whose `row_hash` is not among these, brings back those that are.
 
         A page of conversations is one transaction; gives what was done to each.
         """
@@ -207,10 +189,8 @@ class Corpora:
                 found = connection.execute(page.limit(_PAGE_ROWS)).all()
             if not found:
                 return
-            numbers, hashes = zip(*found, strict=True)
-            is_kept = row_ids.have(hashes)
-            gone = [each for each, kept in zip(numbers, is_kept, strict=True) if not kept]
-            there = [each for each, kept in zip(numbers, is_kept, strict=True) if kept]
+            gone = [row.row_identifier for row in found if row.row_hash not in kept]
+            there = [row.row_identifier for row in found if row.row_hash in kept]
 
             def mark(connection: Connection, gone: list[int] = gone, there: list[int] = there) -> Put:
                 return Put(
@@ -219,7 +199,7 @@ class Corpora:
                 )
 
             yield self.database.write(mark)
-            after = numbers[-1]
+            after = found[-1].row_identifier
 
     def conversations(
         self, dataset: Dataset, after: int = 0, limit: int | None = None, query: TurnQuery | None = None
@@ -333,7 +313,7 @@ class Corpora:
     ) -> Put:
         locked = select(DATASETS).where(DATASETS.c.id == dataset.id).with_for_update()
         row = connection.execute(locked).one()
-        hashes = {key: _hash_of(key) for key in flat}
+        hashes = {key: row_hash(key) for key in flat}
         known = _known(connection, dataset.id, hashes.values())
         next_row = row.next_row
         numbers: dict[str, int] = {}
@@ -421,7 +401,8 @@ def _row(dataset: int, identifier: int, turn: int, key: str, hash: str, flat: Fl
     }
 
 
-def _hash_of(row_id: str) -> str:
+def row_hash(row_id: str) -> str:
+    """The hash by which a conversation is found, of the id that it came with."""
     return xxhash.xxh3_128_hexdigest(row_id.encode())
 
 

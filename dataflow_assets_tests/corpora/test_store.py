@@ -9,7 +9,7 @@ from dataflow_assets.batch import table_of
 from dataflow_assets.corpora.database import corpus_url
 from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.shapes import Shape
-from dataflow_assets.corpora.store import Corpora, Dataset, Put, RowIds
+from dataflow_assets.corpora.store import Corpora, Dataset, Put, row_hash
 from dataflow_assets.corpora.writing import write_back
 from dataflow_assets.errors import ConfigError, CorpusError
 from dataflow_assets_tests.corpora.marking import filled
@@ -93,10 +93,8 @@ def test_only_what_is_named_is_kept_and_comes_back(corpora: Corpora, monkeypatch
     keys = [corpora.turns(dataset, TurnQuery(rows=[number]))[0].row_key for number in range(1, 6)]
 
     def keep(*numbers: int) -> Put:
-        row_ids, done = RowIds(), Put()
-        for number in numbers:
-            row_ids.add([keys[number - 1]])
-        for marked in corpora.keep_only(dataset, row_ids):
+        done = Put()
+        for marked in corpora.keep_only(dataset, {row_hash(keys[number - 1]) for number in numbers}):
             done = done.plus(marked)
         return done
 
