@@ -50,7 +50,7 @@ class RayHost:
         needs = shown_resources(self._request.needs)
         name = f"{_NAME}|{holder}|{needs}|{uuid.uuid4().hex[:8]}"
         actor = self._class.options(name=name, **self._options()).remote(
-            list(sys.path), bool(self._request.num_gpus)
+            list(sys.path), self._request.num_gpus
         )
         return RayReplica(actor, self._made_of, self._request)
 

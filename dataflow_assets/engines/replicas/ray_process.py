@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from dataflow_assets.engines.replicas.host import ChunkDone, ReplicaInfo, done_here
+from dataflow_assets.operators.gpu_share import set_share_of_gpu
 from dataflow_assets.operators.operator import RowOperator
 
 _LOG_LINES = 20
@@ -18,8 +19,10 @@ _LINE_CHARS = 500
 class ReplicaProcess:
     """The actor. Whatever it says of GPUs is said before anything is imported that looks at them."""
 
-    def __init__(self, path: Sequence[str], has_gpus: bool) -> None:
-        if not has_gpus:
+    def __init__(self, path: Sequence[str], num_gpus: float) -> None:
+        if num_gpus:
+            set_share_of_gpu(num_gpus)
+        else:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         sys.path += [folder for folder in path if folder not in sys.path and Path(folder).exists()]
         self._log = _LastLines()

@@ -1,7 +1,7 @@
 """Writes texts by a local model, without a server."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import xxhash
 from pydantic import Field
@@ -30,6 +30,11 @@ class _GenerateLocalParams(ModelParams):
     stop: list[str] = Field([], description="Texts that end the text; they are no part of it.")
     backend: Literal["transformers", "vllm"] = Field(
         "transformers", description="What generates; `vllm` is faster on GPUs and must be installed."
+    )
+    vllm: dict[str, Any] = Field(
+        {},
+        description="Further arguments of `vllm.LLM`, such as `{max_model_len: 4096}`. A replica with a part "
+        "of a GPU takes that part of its memory, unless `gpu_memory_utilization` is given.",
     )
 
 
@@ -67,6 +72,13 @@ class GenerateLocal(ModelOperator[Generator]):
         out = self.params.output_column
         return {out: "string", f"{out}_finish_reason": "string", f"{out}_tokens": "int64"}
 
+    def fingerprint_of_params(self) -> Mapping[str, object]:
+        """Without how much memory vLLM takes, which changes no text; nor with an empty `vllm`."""
+        found = dict(super().fingerprint_of_params())
+        vllm = {name: value for name, value in self.params.vllm.items() if name != "gpu_memory_utilization"}
+        del found["vllm"]
+        return {**found, "vllm": vllm} if vllm else found
+
     def needed_packages(self) -> Mapping[str, str]:
         """What runs the model: vLLM is no extra, it wants its own version of torch."""
         return {"vllm": ""} if self.params.backend == "vllm" else super().needed_packages()
@@ -74,7 +86,7 @@ class GenerateLocal(ModelOperator[Generator]):
     def load(self) -> Generator:
         """The backend with its model."""
         return (
-            VllmGenerator(self.params)
+            VllmGenerator(self.params, self.params.vllm)
             if self.params.backend == "vllm"
             else TransformersGenerator(self.params)
         )

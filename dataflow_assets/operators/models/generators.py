@@ -1,13 +1,17 @@
 """What writes texts in this process: `transformers` in planned batches, or vLLM, which plans by itself."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from dataflow_assets.errors import RunError
+from dataflow_assets.operators.gpu_share import share_of_gpu
 from dataflow_assets.operators.models.forward_passes import OutOfMemory
 from dataflow_assets.operators.models.loading import loaded_model
 from dataflow_assets.operators.models.model_params import ModelParams
 from dataflow_assets.serving.transformers_writing import Prompted, Writer, Written
+
+_MEMORY_SHARE = 0.9  # vLLM's own default, of what this process may have of its card
 
 
 class Generator(Protocol):
@@ -40,12 +44,20 @@ class TransformersGenerator:
 class VllmGenerator:
     """Generates by vLLM, which batches by itself; `tokens_per_pass` does not matter."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: ModelParams, further: Mapping[str, object]) -> None:
         # no extra of ours brings it: it wants a version of torch of its own
         self._vllm = importlib.import_module("vllm")
-        self._llm: Any = self._vllm.LLM(
-            model=params.source, revision=params.revision, dtype=params.dtype, seed=0
-        )
+        how = {"model": params.source, "revision": params.revision, "dtype": params.dtype, "seed": 0}
+        if (share := share_of_gpu()) < 1:  # it takes nearly all of the card for itself, whoever else is on it
+            how["gpu_memory_utilization"] = round(_MEMORY_SHARE * share, 3)
+        try:
+            self._llm: Any = self._vllm.LLM(**how | dict(further))
+        except Exception as error:  # of the engine, of CUDA, of the model's files: each its own
+            raise RunError(
+                f"vLLM cannot load the model {params.model!r}: {type(error).__name__}: {error}; its log "
+                "says more; `vllm: {gpu_memory_utilization: 0.5}` has it take less memory, "
+                "`vllm: {max_model_len: 4096}` look at fewer tokens"
+            ) from error
         self.tokenizer = self._llm.get_tokenizer()
         self.most_tokens = self._llm.llm_engine.model_config.max_model_len
 

@@ -4,9 +4,10 @@ import importlib.util
 import pickle
 import shutil
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from dataflow_assets.engines.worker_pool import WorkerPool
 from dataflow_assets.errors import ConfigError, RunError
 from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.operators import RowOperator, build_operator
+from dataflow_assets.operators.models.generators import VllmGenerator
 from dataflow_assets.operators.models.language_model import LanguageModel
 from dataflow_assets.operators.models.model_operator import ModelOperator
 from dataflow_assets_tests.operators.models.samples import instructions_and_answers, real_texts
@@ -257,7 +259,40 @@ def test_vllm_gets_tokens_and_the_row_s_own_sampling(tiny_gpt2: Path, monkeypatc
     assert (one["max_tokens"], one["temperature"], one["top_k"], one["stop"]) == (7, 0.5, -1, ["."])
 
 
-def stand_in_for_vllm(folder: Path, asked: list[Any]) -> Any:
+@pytest.mark.parametrize(
+    ("share", "given", "told"),
+    [
+        ("", {}, {}),
+        ("1", {"max_model_len": 32}, {"max_model_len": 32}),
+        ("0.25", {}, {"gpu_memory_utilization": 0.225}),
+        ("0.25", {"gpu_memory_utilization": 0.1}, {"gpu_memory_utilization": 0.1}),
+    ],
+)
+def test_vllm_takes_its_replica_s_part_of_the_card(
+    tiny_gpt2: Path, monkeypatch: pytest.MonkeyPatch, share: str, given: dict[str, Any], told: dict[str, Any]
+):
+    monkeypatch.setitem(sys.modules, "vllm", stand_in_for_vllm(tiny_gpt2, [], told))
+    monkeypatch.setenv("DATAFLOW_GPU_SHARE", share)
+    operator = built("generate_local", model=str(tiny_gpt2), backend="vllm", vllm=given)
+    VllmGenerator(operator.params, operator.params.vllm)
+    plain = built("generate_local", model=str(tiny_gpt2), backend="vllm")
+    changes_texts = "max_model_len" in given
+    assert (operator.fingerprint_of_params() != plain.fingerprint_of_params()) is changes_texts
+
+
+def test_a_vllm_that_cannot_start_says_what_to_change(tiny_gpt2: Path, monkeypatch: pytest.MonkeyPatch):
+    def no_memory(**how: object) -> None:
+        raise ValueError("Available memory is less than desired")
+
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=no_memory))
+    operator = built("generate_local", model=str(tiny_gpt2), backend="vllm")
+    with pytest.raises(RunError, match=r"Available memory.*gpu_memory_utilization: 0\.5"):
+        VllmGenerator(operator.params, {})
+
+
+def stand_in_for_vllm(
+    folder: Path, asked: list[Any], further: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
     """The part of vLLM that is used; it notes what it is asked, and writes no real text."""
     from transformers import AutoTokenizer
 
@@ -265,7 +300,8 @@ def stand_in_for_vllm(folder: Path, asked: list[Any]) -> Any:
         llm_engine = SimpleNamespace(model_config=SimpleNamespace(max_model_len=64))
 
         def __init__(self, **how: object) -> None:
-            assert how == {"model": str(folder), "revision": None, "dtype": "float32", "seed": 0}
+            usual = {"model": str(folder), "revision": None, "dtype": "float32", "seed": 0}
+            assert how == {**usual, **further}
 
         def get_tokenizer(self) -> Any:
             return AutoTokenizer.from_pretrained(folder)
