@@ -70,7 +70,7 @@ class PipelineWork:
     """One pipeline and its folders. With `reuse` off, what is committed is made again.
 
     `spends_as` is the `identity` of the work whose budget pays for the calls, where it is another.
-    `ray` says where steps with replicas run.
+    `ray` says where steps with replicas run. `apart`: see `StepWork`.
     """
 
     pipeline: Pipeline
@@ -79,6 +79,7 @@ class PipelineWork:
     spends_as: str | None = None
     ray: RaySettings = field(default_factory=RaySettings)
     pools: WorkerPools = field(default_factory=WorkerPools)
+    apart: bool = False
 
     @cached_property
     def layout(self) -> PipelineLayout:
@@ -193,6 +194,7 @@ class PipelineWork:
             self.ray,
             self.pools,
             self.profiler(step.name),
+            self.apart,
         )
 
     def profiler(self, name: str) -> Profiler | None:

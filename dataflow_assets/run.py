@@ -22,7 +22,7 @@ from dataflow_assets.mirror import asset_key, mark_outdated, register_batches, r
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import RANGE_END, RANGE_START, is_up_to_date, plan_of
-from dataflow_assets.progress import BatchDone, StepBegun, tell, tell_step
+from dataflow_assets.progress import BatchDone, StepBegun, say, tell, tell_step
 from dataflow_assets.resources.ray import ray_resources, refused_if_unfit
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 from dataflow_assets.running_task import RunningTask, running_task
@@ -51,6 +51,12 @@ def run_pipeline(
         interrupted_since = stack.enter_context(pipeline_lock(work.layout.folder))
         stack.enter_context(kept_connections(instance))
         task = stack.enter_context(running_task(store, work, run_id))
+        if task.died_here_twice:
+            say(
+                "the last two runs were killed at one place: worker processes do the rows now, and find one "
+                "that ends its process"
+            )
+            work = replace(work, apart=True)
         remove_leftovers(work.layout.folder)
         if not work.source_is_current():
             work.check_source_columns()

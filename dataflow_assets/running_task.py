@@ -30,7 +30,8 @@ class RunningTask:
 
     Its thread looks for a pause twice a second, raises `stop` for it, says that a signal came, and
     writes at most once a second how far the run came. `told` are the plugins of the run,
-    `launched_run` is the run that Dagster launched for it, None for the command.
+    `launched_run` is the run that Dagster launched for it, None for the command. `died_here_twice`: the
+    last two runs were killed after the same batch, as by a row that ends its process.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class RunningTask:
     ) -> None:
         self.stop = StopFlag()
         self.is_complete = False
+        self.died_here_twice = False
         self.told = told
         self.store, self._work, self.launched_run = store, work, run_id
         self._state = TaskState(store.pipeline, "running", who=this_user(), when=now(), run_id=run_id)
@@ -61,6 +63,10 @@ class RunningTask:
         """Writes that it runs. Raises Paused, and writes nothing, where the pipeline is paused."""
         self.store.raise_if_paused()
         self.store.take_flush()
+        killed = self.store.left_running()
+        if killed is not None:
+            self._state = replace(self._state, killed_at=killed.place)
+            self.died_here_twice = killed.killed_at == killed.place
         self.store.write(self._state)
         if not self.store.instance.is_ephemeral:  # nobody else sees it, and its database takes one thread
             self._thread.start()

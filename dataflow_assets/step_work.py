@@ -67,7 +67,8 @@ class StepWork:
 
     `workers` None means the machine's cores, with processes only where they pay; they come from `pools`.
     `asking` is what a step of calls to a model needs, `replicas` what a step on Ray asks of the cluster
-    of `ray`. `profiler` looks at each batch.
+    of `ray`. `profiler` looks at each batch. `apart`: rows are done in worker processes from the first one
+    on, also by a single one, so that a row that ends its process fails alone.
     """
 
     name: str
@@ -84,6 +85,7 @@ class StepWork:
     ray: RaySettings = field(default_factory=RaySettings)
     pools: WorkerPools = field(default_factory=WorkerPools)
     profiler: Profiler | None = None
+    apart: bool = False
 
     @cached_property
     def code_version(self) -> str:
@@ -187,6 +189,8 @@ class StepWork:
             assert isinstance(self.operator, RowOperator)
             host = RayHost(self.name, self.operator, self.replicas, self.ray)
             return ReplicaPool(self.name, self.operator, host, self.replicas)
+        if self.apart and not self.stays and isinstance(self.operator, RowOperator):
+            return ProcessEngine(self.pools.of(self.threads), self.chunk_rows)
         if self.threads == 1 or not self.holds_gil:
             return InlineEngine()
         return WhereItPays(ProcessEngine(self.pools.of(self.threads), self.chunk_rows), payoff)
@@ -255,7 +259,7 @@ def maker_for(works: Sequence[StepWork], batches: int, payoff: Payoff) -> Maker:
 
     A step with `chunk_rows` has its batches cut; where there are fewer batches than workers all are.
     """
-    may_go = not any(work.stays or work.chunk_rows for work in works)
+    may_go = not any(work.stays or work.chunk_rows or work.apart for work in works)
     threads = {work.threads for work in works}
     if may_go and len(threads) == 1 and any(work.holds_gil for work in works) and 1 < min(threads) <= batches:
         first = works[0]

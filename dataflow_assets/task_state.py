@@ -49,7 +49,7 @@ class TaskState:
     `step`, `batch` and `batches` say how far the last run came: the asset, its newest committed
     batch, its range. `who` is a user (`name@host`), `budget`, `breaker`, a signal or `Dagster UI`;
     `when` is ISO 8601 in UTC. `run_id` is Dagster's. `held_batches`, of `held_bytes`, are in memory and
-    not yet committed (`write: lazy`).
+    not yet committed (`write: lazy`). `killed_at` is the `place` of the run before, where it was killed.
     """
 
     pipeline: str
@@ -64,6 +64,12 @@ class TaskState:
     run_id: str | None = None
     held_batches: int = 0
     held_bytes: int = 0
+    killed_at: str | None = None
+
+    @property
+    def place(self) -> str:
+        """How far the run came."""
+        return f"{self.step} {self.batch} {self.batches and self.batches.done}"
 
     @property
     def held(self) -> str:
@@ -157,6 +163,11 @@ class TaskStore:
         if stored is not None and stored.state == "paused":
             return replace(stored, state="partial")  # resumed, and not yet running
         return stored
+
+    def left_running(self) -> TaskState | None:
+        """The state of a killed run, for the one that holds the lock and has not written yet."""
+        stored = self._stored()
+        return stored if stored is not None and stored.state == "running" else None
 
     def _left_running(self, stored: TaskState) -> TaskState:
         """The state of a run that was killed, unless the run has begun or ended just now."""

@@ -64,3 +64,10 @@ def difference(row: dict) -> dict:
 
 def always_one(row: dict) -> dict:
     return {"chars": 1}
+
+
+def deadly(values: dict[str, object]) -> dict[str, object]:
+    """Ends its process at row 25, each time, as a bug in a library does."""
+    if values["n"] == 25:
+        os.abort()
+    return {"chars": len(str(values["text"]))}

@@ -1,5 +1,10 @@
-"""What every store does, whatever it is."""
+"""What every store does, whatever it is.
 
+DATAFLOW_TEST_STORES names further protocols, such as `gs az`, whose packages and addresses the environment
+has, as that of an emulator: a bucket is made there for each test.
+"""
+
+import os
 import uuid
 
 import pytest
@@ -10,9 +15,16 @@ from dataflow_assets.io.objects.s3 import S3Store
 from dataflow_assets.io.objects.store import NOTHING, Conflict, ObjectStore
 
 
-@pytest.fixture(params=["s3", "memory"])
+@pytest.fixture(params=["s3", "memory", *os.environ.get("DATAFLOW_TEST_STORES", "").split()])
 def store(request, here) -> ObjectStore:
-    return S3Store(here.name) if request.param == "s3" else FsspecStore("memory", uuid.uuid4().hex)
+    if request.param == "s3":
+        return S3Store(here.name)
+    bucket = uuid.uuid4().hex
+    if request.param != "memory":
+        import fsspec
+
+        fsspec.filesystem(request.param).mkdir(bucket)
+    return FsspecStore(request.param, bucket)
 
 
 def test_a_put_object_is_listed_and_read(store) -> None:
