@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
-import pytest
-
 from dataflow_assets_tests.crash.command import run
 from dataflow_assets_tests.crash.project import FUNCTIONS, write_project
 
 DEADLY = """steps:
-  - {name: sized, type: map_python, params: {function: "FUNCTIONS:deadly", columns: {chars: int64}}WORKERS}
+  - {name: sized, type: map_python, params: {function: "FUNCTIONS:deadly", columns: {chars: int64}}}
 """.replace("FUNCTIONS", FUNCTIONS)
 
 
-@pytest.mark.parametrize("workers", [None, 1])
-def test_it_is_found_when_runs_die_at_one_place(tmp_path: Path, workers: int | None) -> None:
-    write_project(tmp_path, steps=DEADLY, workers=workers)
+def test_it_is_found_when_runs_die_at_one_place(tmp_path: Path) -> None:
+    write_project(tmp_path, steps=DEADLY)
     ends = [run(tmp_path)]
     while ends[-1].code < 0 and len(ends) < 5:
         ends.append(run(tmp_path))
