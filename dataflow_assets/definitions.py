@@ -1,6 +1,7 @@
 """The wiring of this deployment: every known pipeline, the IO manager, jobs, sensors and schedules."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
 
 import dagster as dg
 
@@ -12,17 +13,24 @@ from dataflow_assets.jobs.failed_rows import failed_rows_job, put_back_job, retr
 from dataflow_assets.jobs.looking import export_job, profile_job, report_job, status_job, trace_job
 from dataflow_assets.jobs.running import pause_job, resume_job, run_job
 from dataflow_assets.pipeline import Pipeline
-from dataflow_assets.pipeline.catalog import catalog
+from dataflow_assets.pipeline.catalog import usable
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, ROOT_VARIABLE, PipelineWork
 from dataflow_assets.recovery import resume_sensor
 from dataflow_assets.resources.ray import ray_resources
 from dataflow_assets.resources.servings import SERVINGS_KEY, ServingsResource
 
+_log = logging.getLogger(__name__)
 
-def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
-    """The definitions of these pipelines. Raises ConfigError with all mistakes of all files."""
+
+def definitions_of(pipelines: Iterable[Pipeline], problems: Sequence[str] = ()) -> dg.Definitions:
+    """The definitions of these pipelines, and an asset that tells the problems of others that are not there.
+
+    Raises ConfigError for a pipeline that cannot be a graph of assets.
+    """
     pipelines = list(pipelines)
     assets, jobs, sensors, schedules = [], [], [], []
+    if problems:
+        assets.append(_not_loaded(problems))
     for pipeline in pipelines:
         work = PipelineWork(pipeline)
         assets += pipeline_assets(work, pages=True)
@@ -60,4 +68,22 @@ def definitions_of(pipelines: Iterable[Pipeline]) -> dg.Definitions:
     )
 
 
-defs = definitions_of(catalog().values())
+def _not_loaded(problems: Sequence[str]) -> dg.AssetSpec:
+    """An asset that nothing makes, by which Dagster's pages show what is wrong with files of pipelines."""
+    lines = "\n".join(f"    {line}" for problem in problems for line in problem.splitlines())
+    return dg.AssetSpec(
+        "pipelines_that_are_not_loaded",
+        group_name="not_loaded",
+        description=f"Mistakes in files of pipelines; the other pipelines are loaded.\n\n{lines}",
+    )
+
+
+def _loaded() -> dg.Definitions:
+    """The definitions of all known pipelines; one with mistakes does not take the others away."""
+    pipelines, problems = usable()
+    for problem in problems:
+        _log.warning("not loaded: %s", problem)
+    return definitions_of(pipelines.values(), problems)
+
+
+defs = _loaded()

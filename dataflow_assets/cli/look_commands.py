@@ -15,7 +15,7 @@ from dataflow_assets.errors import ConfigError, DataflowError, MissingBatch
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.io.step_folder import StepFolder
-from dataflow_assets.pipeline.catalog import catalog
+from dataflow_assets.pipeline.catalog import usable
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline.problems import printable
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
@@ -74,8 +74,11 @@ def _problems_of(file: str) -> list[str]:
 @click.command("list")
 def list_pipelines() -> None:
     """The pipelines known by name: shipped ones, and those of the folder in DATAFLOW_PIPELINES."""
-    rows = [(name, len(pipeline.steps), pipeline.description) for name, pipeline in catalog().items()]
+    pipelines, problems = usable()
+    rows = [(name, len(pipeline.steps), pipeline.description) for name, pipeline in pipelines.items()]
     print_table(("name", "steps", "description"), rows, right=("steps",))
+    if problems:
+        raise ConfigError(problems)
 
 
 @click.command()

@@ -55,11 +55,22 @@ def _clash(name: str, first: str, second: str) -> str:
 
 def catalog() -> dict[str, Pipeline]:
     """All pipelines, sorted by name. Raises ConfigError with the mistakes of all files together."""
-    found = _gathered()
-    problems = [*found.problems, *found.clashes.values(), *_same_to_dagster(found)]
+    pipelines, problems = usable()
     if problems:
         raise ConfigError(problems)
-    return dict(sorted(found.pipelines.items()))
+    return pipelines
+
+
+def usable() -> tuple[dict[str, Pipeline], list[str]]:
+    """The pipelines without mistakes, sorted by name, and the mistakes of the others.
+
+    Of several that have one name, here or in Dagster, none is usable.
+    """
+    found = _gathered()
+    same = _same_to_dagster(found)
+    left_out = {*found.clashes, *(name for pair in same for name in pair)}
+    pipelines = {name: pipeline for name, pipeline in found.pipelines.items() if name not in left_out}
+    return dict(sorted(pipelines.items())), [*found.problems, *found.clashes.values(), *same.values()]
 
 
 def find_pipeline(name_or_path: str) -> Pipeline:
@@ -102,8 +113,8 @@ def _add(found: _Catalog, pipeline: Pipeline, place: str) -> None:
     found.pipelines.setdefault(pipeline.name, pipeline)
 
 
-def _same_to_dagster(found: _Catalog) -> list[str]:
-    """One mistake for two pipelines with assets of one name to Dagster: it takes `a-b/c` for `a_b__c`."""
+def _same_to_dagster(found: _Catalog) -> dict[tuple[str, str], str]:
+    """The mistake of two pipelines with assets of one name to Dagster: it takes `a-b/c` for `a_b__c`."""
     problems: dict[tuple[str, str], str] = {}
     owners: dict[str, tuple[str, str]] = {}
     for name, pipeline in sorted(found.pipelines.items()):
@@ -114,7 +125,7 @@ def _same_to_dagster(found: _Catalog) -> list[str]:
                 places = printable(f"{found.places[owner]} and {found.places[name]}")
                 message = f"{other!r} and {own!r} have one name in Dagster, {told!r}: {places}; rename one"
                 problems.setdefault((owner, name), message)
-    return list(problems.values())
+    return problems
 
 
 # Files of Dagster that `init` and its own commands put beside pipelines.

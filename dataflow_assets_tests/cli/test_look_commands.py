@@ -35,6 +35,17 @@ def test_list_names_those_of_the_users_folder(call: Call, tmp_path: Path, monkey
     ]
 
 
+def test_list_tells_mistakes_beside_the_pipelines(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_project(tmp_path)
+    (tmp_path / "bad.yaml").write_text(BAD_STEP)
+    monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
+    listed = call("list")
+    assert listed.code == 2 and "four" in listed.out and "text_clean" in listed.out
+    assert "bad.yaml:4" in listed.err
+
+
 def test_operators_are_listed_by_kind_with_scope_and_first_sentence(tmp_path: Path):
     lines = command(tmp_path, "operators").out.splitlines()
     kinds = [line for line in lines if not line.startswith(" ")]

@@ -4,11 +4,12 @@ import json
 import subprocess
 import sys
 
+import dagster as dg
 import pytest
 
 from dataflow_assets.definitions import definitions_of
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.pipeline.catalog import catalog
+from dataflow_assets.pipeline.catalog import catalog, usable
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline
 from dataflow_assets_tests.dagster_side.subprocesses import with_package_path
@@ -43,14 +44,22 @@ def test_each_pipeline_has_its_own_partitions(tmp_path):
     assert named == {("one", "one"), ("two", "two")}
 
 
-def test_broken_files_give_one_error_with_the_problems_of_all(tmp_path, monkeypatch):
+def test_broken_and_foreign_files_are_told_and_the_others_loaded(tmp_path, monkeypatch):
     write_pipeline(tmp_path, "one", "  - {name: a, type: lowercas}\n")
-    write_pipeline(tmp_path, "two", "  - {name: b, type: lowercase, params: {colum: text}}\n")
+    write_pipeline(tmp_path, "good")
+    write_pipeline(tmp_path, "a-b")
+    write_pipeline(tmp_path, "a_b")
+    (tmp_path / "docker-compose.yaml").write_text("services: {db: {image: postgres}}\n")
     monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
+    pipelines, problems = usable()
+    assert "good" in pipelines and "text_clean" in pipelines and not {"one", "a-b", "a_b"} & set(pipelines)
+    graph = definitions_of(pipelines.values(), problems).resolve_asset_graph()
+    assert {"good", "pipelines_that_are_not_loaded"} <= {key.path[0] for key in graph.get_all_asset_keys()}
+    told = graph.get(dg.AssetKey("pipelines_that_are_not_loaded")).description
+    assert all(name in told for name in ("one.yaml", "docker-compose.yaml", "a-b.yaml", "a_b.yaml"))
     with pytest.raises(ConfigError) as broken:
-        definitions_of(catalog().values())
-    assert "one.yaml" in str(broken.value)
-    assert "two.yaml" in str(broken.value)
+        catalog()
+    assert broken.value.problems == problems
 
 
 def test_the_definitions_load_without_the_heavy_libraries(tmp_path):
