@@ -11,6 +11,7 @@ from dataflow_assets_tests.versions.conftest import write_pages
 from dataflow_assets_tests.versions.test_dvc import change
 
 FILE = "pages.lock.json"
+RANDOM = "name: luck, type: map_python, params: {function: 'luck:luck', columns: {luck: float64}}"
 
 
 @pytest.fixture
@@ -69,6 +70,23 @@ def test_other_rows_from_the_same_plan_are_told_after_the_run(locked: Path, comm
     done = command_here(locked, "run", "pages.yaml", "--locked", FILE)
     assert done.code == 1
     assert "step long_enough: batches was 4, is 4: 1 changed, 0 new, 0 gone" in done.err
+
+
+def test_a_fresh_run_may_be_locked(locked: Path, command_here: Command) -> None:
+    done = command_here(locked, "run", "pages.yaml", "--locked", FILE, "--fresh")
+    assert done.code == 0 and "The rows are those of" in done.out, done
+
+
+def test_a_fresh_run_of_a_random_step_names_the_batches_that_are_others(
+    pages: Path, command_here: Command
+) -> None:
+    change(pages, "name: lower, type: lowercase, params: {column: text}", RANDOM)
+    (pages / "luck.py").write_text("import random\n\ndef luck(row):\n    return {'luck': random.random()}\n")
+    assert command_here(pages, "run", "pages.yaml").code == 0
+    assert command_here(pages, "lock", "pages.yaml").code == 0
+    done = command_here(pages, "run", "pages.yaml", "--locked", FILE, "--fresh")
+    assert done.code == 1 and "the run made other rows than pages.lock.json says" in done.err, done
+    assert "step luck: batches was 4, is 4: 4 changed, 0 new, 0 gone" in done.err
 
 
 def test_diff_tells_step_by_step_what_changed(locked: Path, command_here: Command) -> None:
