@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.crash.command import command
@@ -100,6 +101,18 @@ def test_diff_tells_step_by_step_what_changed(locked: Path, command_here: Comman
     ]
     assert command_here(locked, "diff", FILE, "pages.yaml", "--exit-code").code == 1
     assert "no difference" in command_here(locked, "diff", FILE, FILE, "--exit-code").out
+
+
+@pytest.mark.parametrize("name", ["made.json", "made.yaml", "made"])
+def test_a_lock_of_any_name_is_a_lock_to_diff(locked: Path, command_here: Command, name: str) -> None:
+    (locked / FILE).rename(locked / name)
+    assert differing(command_here, locked, name, "pages.yaml") == []
+    assert differing(command_here, locked, "pages.yaml", name) == []
+
+
+def test_a_pipeline_in_json_is_no_lock_to_diff(locked: Path, command_here: Command) -> None:
+    (locked / "pages.json").write_text(json.dumps(yaml.safe_load((locked / "pages.yaml").read_text())))
+    assert differing(command_here, locked, FILE, "pages.json") == []
 
 
 def test_diff_tells_of_steps_that_came_and_went(locked: Path, command_here: Command) -> None:
