@@ -79,6 +79,17 @@ def test_the_card_is_of_the_exported_step(exported: Exported):
     assert "10 rows were read and 10 came out of 0 steps" in card
 
 
+@pytest.mark.parametrize("with_row_id", [False, True])
+def test_the_card_has_the_columns_of_the_parquet_files(exported: Exported, tmp_path: Path, with_row_id: bool):
+    rows = [{"text": "a", "early": 1}, {"text": "b"}]
+    work = made(tmp_path / "pipeline", rows, batch_rows=1)
+    folder = exported(work, "hf", with_row_id=with_row_id)
+    (file,) = (folder / "data").iterdir()
+    table = (folder / "README.md").read_text("utf-8").partition("## Columns")[2].partition("##")[0]
+    named = [line.split("|")[1].strip().replace("\\", "") for line in table.strip().splitlines()[2:]]
+    assert named == pq.read_schema(file).names
+
+
 def made_source() -> Rows:
     return texts(10)
 
