@@ -158,7 +158,7 @@ def _source(sources: tuple[str, ...]) -> "ReadingSpec":
 def _shown(put: "Put") -> str:
     return (
         f"{put.conversations:,} new conversations, {put.new:,} new turns, {put.replaced:,} replaced, "
-        f"{put.removed:,} removed"
+        f"{put.unchanged:,} as they were, {put.removed:,} removed"
         + (
             f", {put.deleted:,} soft-deleted, {put.restored:,} brought back"
             if put.deleted or put.restored

@@ -55,9 +55,9 @@ def diff(
 
 def _lock_at(place: str, root: str | None) -> "RunLock":
     """The lock in a file, or that of a pipeline as it is now; a note where its rows are older than that."""
-    from dataflow_assets.versions.lock import LOCK_SUFFIX, is_finished, plan_now, read_lock, with_rows
+    from dataflow_assets.versions.lock import is_finished, is_lock, plan_now, read_lock, with_rows
 
-    if place.endswith(LOCK_SUFFIX):
+    if is_lock(Path(place)):
         return read_lock(Path(place))
     work = work_of(place, root)
     if not is_finished(work):

@@ -123,7 +123,8 @@ def run(
     if run_lock is not None:
         from dataflow_assets.versions.locked import refuse_other_rows
 
-        refuse_other_rows(work, run_lock, str(locked))
+        made = PipelineWork(changed)  # one that is `fresh` counts nothing as up to date
+        refuse_other_rows(made, run_lock, str(locked))
         print_line(f"The rows are those of {locked}.")
     status = status_of(work)
     print_status(status, work.layout.folder)

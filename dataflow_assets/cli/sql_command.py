@@ -1,6 +1,8 @@
 """`dataflow-assets sql`: questions to the steps of a pipeline, in SQL."""
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 50
 _CELL_CHARS = 200
+_SPOOLED_BYTES = 1 << 24
 
 
 @click.command("sql")
@@ -86,10 +89,14 @@ def _shown(cell: object) -> str:
 
 
 def _print_json(result: "Result") -> None:
+    """Prints all rows, or nothing where one cannot be written: they wait in a temporary file."""
     from dataflow_assets.exports.file import json_pieces
 
-    for piece in json_pieces(result.tables()):
-        sys.stdout.buffer.write(piece)
+    with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as waiting:
+        for piece in json_pieces(result.tables()):
+            waiting.write(piece)
+        waiting.seek(0)
+        shutil.copyfileobj(waiting, sys.stdout.buffer)
     sys.stdout.flush()
 
 

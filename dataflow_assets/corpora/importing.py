@@ -104,7 +104,7 @@ def _import(
             put, cursor = _put(corpora, dataset, rows, cursor, connection)
             done = done.plus(put)
     piece.check_same(states)
-    if not done.new + done.replaced + cursor.processed:
+    if not done.new + done.replaced + done.unchanged + cursor.processed:
         raise SourceError(f"{piece.name} has no good row; expected at least one conversation")
     corpora.database.write(lambda on: advance_cursor(on, cursor, is_done=True), connection)
     return done

@@ -64,7 +64,8 @@ class DatasetCounts(NamedTuple):
 class Put(NamedTuple):
     """What a put did: conversations and turns that are new, turns that were replaced, turns that went.
 
-    `deleted` and `restored` are turns that were soft-deleted and brought back, with their conversations.
+    `deleted` and `restored` are turns that were soft-deleted and brought back, with their conversations;
+    `unchanged` are those that were there with the same values.
     """
 
     conversations: int = 0
@@ -73,6 +74,7 @@ class Put(NamedTuple):
     removed: int = 0
     deleted: int = 0
     restored: int = 0
+    unchanged: int = 0
 
     def plus(self, other: "Put") -> "Put":
         """Both together."""
@@ -156,8 +158,8 @@ class Corpora:
         """Puts the rows of a table (with `row_id`) in as conversations, in one transaction.
 
         A conversation that is there by its `row_id` is replaced, and keeps its number, its ids and
-        whether it is deleted: the same put again changes nothing. `also` is done in the same transaction,
-        on the connection `on` where one is held. Raises CorpusError.
+        whether it is deleted. A turn with the same values is left alone, with its revision. `also` is done
+        in the same transaction, on the connection `on` where one is held. Raises CorpusError.
         """
         keys = table[ROW_ID].to_pylist()
         if not keys:
@@ -326,7 +328,9 @@ class Corpora:
             for key, turns in flat.items()
             for number, turn in enumerate(turns)
         ]
-        connection.execute(self._upsert(), new)
+        changed = _changed(connection, dataset.id, new, known)
+        if changed:
+            connection.execute(self._upsert(), changed)
         beyond = [
             turn.id
             for key, turns in flat.items()
@@ -339,8 +343,14 @@ class Corpora:
         merged = widen_schema([_columns_of(row.columns), schema])
         changes = {"next_row": next_row, "columns": json_text(merged)}
         connection.execute(update(DATASETS).where(DATASETS.c.id == dataset.id).values(**changes))
-        replaced = sum(map(len, known.values())) - len(beyond)
-        return Put(len(flat) - len(known), len(new) - replaced, replaced, len(beyond))
+        there, unchanged = sum(map(len, known.values())) - len(beyond), len(new) - len(changed)
+        return Put(
+            conversations=len(flat) - len(known),
+            new=len(new) - there,
+            replaced=there - unchanged,
+            removed=len(beyond),
+            unchanged=unchanged,
+        )
 
     def _upsert(self) -> Upsert:
         keys = "dataset_file_id", "row_hash", "turn_taking"
@@ -420,6 +430,21 @@ def _known(connection: Connection, dataset: int, hashes: Iterable[str]) -> dict[
         for row in connection.execute(found.order_by(TURNS.c.id)):
             known.setdefault(row.row_hash, []).append(row)
     return known
+
+
+def _changed(
+    connection: Connection, dataset: int, rows: Sequence[dict[str, object]], known: Iterable[str]
+) -> list[dict[str, object]]:
+    """Those of these rows that are new, or have another value than the turn that is there."""
+    wanted = {(row["row_hash"], row["turn_taking"]): row for row in rows}
+    columns = TURNS.c.row_hash, TURNS.c.turn_taking, *(TURNS.c[name] for name in _REPLACED)
+    for piece in _pieces(list(known)):
+        found = select(*columns).where(TURNS.c.dataset_file_id == dataset, TURNS.c.row_hash.in_(piece))
+        for hash, turn, *values in map(tuple, connection.execute(found)):
+            row = wanted.get((hash, turn))
+            if row is not None and values == [row[name] for name in _REPLACED]:
+                del wanted[hash, turn]
+    return list(wanted.values())
 
 
 def _check_count(connection: Connection, dataset: Dataset, hashes: Iterable[str], expected: int) -> None:

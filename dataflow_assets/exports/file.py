@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from dataflow_assets.batch import arrow_schema
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.exports.row_groups import write_row_groups
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
@@ -109,8 +110,7 @@ def _write_csv(tables: Tables, schema: pa.Schema, path: Path) -> None:
 
 def _write_parquet(tables: Tables, schema: pa.Schema, path: Path) -> None:
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
+        write_row_groups(writer, tables)
 
 
 def _write_pickle(tables: Tables, schema: pa.Schema, path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from dataflow_assets.batch import Schema, arrow_schema
 from dataflow_assets.exports.nested_types import nested_schema, nested_types, with_nested
+from dataflow_assets.exports.row_groups import write_row_groups
 from dataflow_assets.fingerprints import hash_of
 from dataflow_assets.finished_step import FinishedStep, ancestors
 from dataflow_assets.io.atomic import make_folder, storage_errors
@@ -38,9 +39,8 @@ def write_hugging_face(work: PipelineWork, step: FinishedStep, columns: Schema, 
         path = folder / "data" / f"train-{number:05d}-of-{len(shards):05d}.parquet"
         shard = replace(step.kept, records={record.batch: record for record in records})
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for table in shard.tables(columns):
-                writer.write_table(with_nested(table, types))
-    (folder / "README.md").write_text(_card(work, step, types), "utf-8")
+            write_row_groups(writer, (with_nested(table, types) for table in shard.tables(columns)))
+    (folder / "README.md").write_text(_card(work, step, columns, types), "utf-8")
 
 
 def hf_dataset(step: FinishedStep, columns: Schema, content: str) -> "datasets.Dataset":
@@ -80,13 +80,17 @@ def _shards(records: tuple[CommitRecord, ...]) -> Iterator[tuple[CommitRecord, .
     yield tuple(shard)
 
 
-def _card(work: PipelineWork, step: FinishedStep, types: Mapping[str, pa.DataType | None]) -> str:
+def _card(
+    work: PipelineWork, step: FinishedStep, columns: Schema, types: Mapping[str, pa.DataType | None]
+) -> str:
     from dataflow_assets.report.card import card_of
     from dataflow_assets.report.gather import gather
 
     data = gather(work)
     before = {SOURCE, *ancestors(work, step.name)} - {step.name}
-    steps = [facts for facts in data.steps if facts.name in before] + [data.step(step.name)]
+    steps = [facts for facts in data.steps if facts.name in before] + [
+        replace(data.step(step.name), columns=columns)
+    ]
     card = card_of(replace(data, steps=steps))
     texts = [f"`{name}`" for name, kind in types.items() if kind is None]
     if texts:

@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.opendcai.declared import declared
 from dataflow_assets.operators.opendcai.places import find_place
-from dataflow_assets.pipeline.names import FOLDER_NAME, SOURCE
+from dataflow_assets.pipeline.names import FOLDER_NAME, SOURCE, identifier
 
 Fields = dict[str, object]
 _FORMATS = ("json", "jsonl", "csv", "parquet")
@@ -107,7 +107,7 @@ class _Converter:
             raise ConfigError(self._problems)
         servings = self._servings()
         fields |= {"servings": servings} if servings else {}
-        return Converted({**fields, "steps": steps}, cache, self._notes)
+        return Converted({**fields, "steps": _each_named_once(steps)}, cache, self._notes)
 
     def _take(self, statement: ast.stmt) -> None:
         """Notes what `__init__` sets; statements that set nothing are said to the person."""
@@ -117,23 +117,27 @@ class _Converter:
         for name, value in assigned.items():
             path = self._path(value.func) if isinstance(value, ast.Call) else None
             if isinstance(value, ast.Call) and path is not None and name.startswith("self."):
-                self._made[name.removeprefix("self.")] = _Made(path, self._named(value, path), value.lineno)
+                arguments = self._named(value, value.args, path, "init")
+                self._made[name.removeprefix("self.")] = _Made(path, arguments, value.lineno)
             else:
                 self._constants[name] = value
 
-    def _named(self, call: ast.Call, path: str) -> dict[str, ast.expr]:
+    def _named(
+        self, call: ast.Call, placed: Sequence[ast.expr], path: str, method: Literal["init", "run"]
+    ) -> dict[str, ast.expr]:
         """The arguments of a call by name; those given by position by the names that the class has."""
         given = {str(each.arg): each.value for each in call.keywords if each.arg is not None}
-        if not call.args and len(given) == len(call.keywords):
+        if not placed and len(given) == len(call.keywords):
             return given
         try:
-            names = list(declared(find_place(path)).init.named)
+            names = list(getattr(declared(find_place(path)), method).named)
         except ConfigError:
             names = []
-        if len(names) < len(call.args) or len(given) < len(call.keywords):
+        is_spread = any(isinstance(each, ast.Starred) for each in placed)
+        if is_spread or len(names) < len(placed) or len(given) < len(call.keywords):
             self._refuse(call, "its arguments have no names; write them as `name=value`")
             return given
-        return dict(zip(names, call.args, strict=False)) | given
+        return dict(zip(names, placed, strict=False)) | given
 
     def _path(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
@@ -169,8 +173,10 @@ class _Converter:
         if not isinstance(call, ast.Call) or name is None or made is None:
             self._refuse(statement, "expected `self.name.run(storage=self.storage.step(), …)`")
             return []
-        run = {str(each.arg): self._value(each.value) for each in call.keywords if each.arg != "storage"}
-        return [self._step(name, made, run)]
+        is_storage_named = any(each.arg == "storage" for each in call.keywords)
+        arguments = self._named(call, call.args if is_storage_named else call.args[1:], made.path, "run")
+        arguments.pop("storage", None)
+        return [self._step(name, made, {key: self._value(value) for key, value in arguments.items()})]
 
     def _step(self, name: str, made: _Made, run: Fields) -> Fields:
         asks = [key for key, value in made.arguments.items() if self._is_serving(value)]
@@ -252,6 +258,22 @@ class _Converter:
             }
             found["default"] = serving
         return found
+
+
+def _each_named_once(steps: Sequence[Fields]) -> list[Fields]:
+    """The steps, of which the second with the name `lower` is `lower_2`."""
+    given = {identifier(str(step["name"])) for step in steps}
+    used: set[str] = set()
+    named: list[Fields] = []
+    for step in steps:
+        base = name = str(step["name"])
+        number = 1
+        while identifier(name) in used or (number > 1 and identifier(name) in given):
+            number += 1
+            name = f"{base[: 63 - len(str(number))]}_{number}"
+        used.add(identifier(name))
+        named.append({**step, "name": name})
+    return named
 
 
 def _own(node: ast.expr) -> str | None:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
@@ -73,8 +75,18 @@ class FlowDataset(Dataset[Row]):
     def __len__(self) -> int:
         return self.stored.total
 
-    def __getitem__(self, number: int) -> Row:
-        return self.__getitems__([number])[0]
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Row]: ...
+
+    def __getitem__(self, number: int | slice) -> Row | list[Row]:
+        if isinstance(number, slice):
+            return self.__getitems__(range(*number.indices(len(self))))
+        if not isinstance(number, SupportsIndex):
+            raise TypeError(f"rows are had by number or by slice, found {number!r}")
+        return self.__getitems__([index(number)])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Row]:
         """Several rows at once, as DataLoader asks for them. Raises IndexError."""
@@ -138,6 +150,7 @@ class MixedRows:
         seed: int,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
+        check_whole("seed", seed, most=2**64 - 1)
         parts = [rows] if isinstance(rows, FlowDataset) else rows.datasets
         counts = [len(rows)] if isinstance(rows, FlowDataset) else rows.counts
         self._stored = [replace(part.stored, columns=rows.columns, opened=Opened()) for part in parts]
@@ -243,7 +256,8 @@ class FlowIterableDataset(IterableDataset[Row]):
         self._epoch = self._given = self._resumed = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration is of."""
+        """The epoch that the next iteration is of. Raises ConfigError where it is no whole number."""
+        check_whole("epoch", epoch)
         if epoch != self._epoch:
             self._epoch, self._given, self._resumed = epoch, 0, 0
 
@@ -288,6 +302,13 @@ _MEANINGS = {
     "content": "the rows of the data set",
     "order": "the seed, the shuffling, the mixture, or the files in which the rows are",
 }
+
+
+def check_whole(name: str, value: object, least: int = 0, most: float = inf) -> None:
+    """Raises ConfigError where an argument is not a whole number within these bounds."""
+    if not isinstance(value, SupportsIndex) or not least <= index(value) <= most:
+        bounds = f"{least:,} or more" if most == inf else f"from {least:,} to {most:,}"
+        raise ConfigError(f"{name}={value!r}; expected a whole number, {bounds}")
 
 
 def check_state(state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from dataflow_assets.batch import ROW_ID
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.torch.datasets import FlowDataset, FlowMixture, MixedRows, Row, check_state
+from dataflow_assets.torch.datasets import FlowDataset, FlowMixture, MixedRows, Row, check_state, check_whole
 from dataflow_assets.torch.packing import Packing
 from dataflow_assets.torch.shares import Schedule, ranks_of, share_of
 
@@ -165,11 +165,9 @@ class FlowDataLoader:
         worker_init_fn: Callable[[int], None] | None = None,
         timeout: float = 0,
     ) -> None:
-        if batch_size < 1 or chunk_rows < 1 or num_workers < 0 or seed < 0:
-            raise ConfigError(
-                f"batch_size {batch_size}, chunk_rows {chunk_rows}, num_workers {num_workers}, seed {seed}; "
-                "expected 1 or more rows, and 0 or more workers and as the seed"
-            )
+        check_whole("batch_size", batch_size, least=1)
+        check_whole("chunk_rows", chunk_rows, least=1)
+        check_whole("num_workers", num_workers)
         if packing is not None and tokenize is None:
             raise ConfigError("packing needs `tokenize`, a function that makes `input_ids` of rows")
         if packing is not None and ROW_ID not in rows.columns:
@@ -211,7 +209,8 @@ class FlowDataLoader:
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch; nothing for the one that it is in."""
+        """Goes to the beginning of an epoch; nothing for the one that it is in. Raises ConfigError."""
+        check_whole("epoch", epoch)
         if epoch != self._epoch:
             self._epoch, self._position, self._resumes = epoch, _Position(), False
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -82,13 +84,14 @@ def counts_of(rows: Sequence[int], weights: Sequence[float] | None, until: Until
     """
     if weights is None:
         return list(rows)
-    if len(weights) != len(rows) or not all(0 < weight < float("inf") for weight in weights):
+    if len(weights) != len(rows) or not all(map(_is_weight, weights)):
         raise ConfigError(
             f"weights {list(weights)!r} for {len(rows)} data sets; expected a number above 0 for each of them"
         )
     if not all(rows):
         raise ConfigError("a data set without rows has no share by weight; leave it out")
-    parts = [Fraction(weight) / sum(map(Fraction, weights)) for weight in weights]
+    given = [Fraction(one if isinstance(one, Rational | Decimal) else float(one)) for one in weights]
+    parts = [weight / sum(given) for weight in given]
     totals = [count / part for count, part in zip(rows, parts, strict=True)]
     total = int(min(totals)) if until == "shortest" else -int(-max(totals) // 1)
     exact = [part * total for part in parts]
@@ -97,3 +100,8 @@ def counts_of(rows: Sequence[int], weights: Sequence[float] | None, until: Until
     for number in by_rest[: total - sum(counts)]:
         counts[number] += 1
     return counts
+
+
+def _is_weight(weight: object) -> bool:
+    is_number = isinstance(weight, Real | Decimal)
+    return is_number and bool(0 < weight < float("inf"))  # pyright: ignore[reportOperatorIssue]

@@ -142,6 +142,8 @@ def stored_rows(step: FinishedStep, columns: Sequence[str] | None = None) -> Sto
     Of a root on an object store all files are brought to this disk first. Raises ConfigError for a column
     that no batch has, CorruptFile, StorageError.
     """
+    if isinstance(columns, str):
+        raise ConfigError(f"columns={columns!r}; expected a list of names: columns=[{columns!r}]")
     known = step.columns()
     missing = [name for name in columns or () if name not in known]
     if missing:

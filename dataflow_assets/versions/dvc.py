@@ -18,6 +18,7 @@ import yaml
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.io.atomic import write_atomically
+from dataflow_assets.io.objects.places import place_of, url_of
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, PipelineWork
 from dataflow_assets.sources.spec import SourceSpec
@@ -33,7 +34,7 @@ def stage_of(work: PipelineWork, folder: Path, allow_failed: bool = False) -> St
     """The stage of a pipeline for the `dvc.yaml` in `folder`, where its command will run.
 
     With `allow_failed` the stage is done although rows wait in `_failed`. Raises ConfigError where the
-    pipeline is in no file, or its results are outside of `folder`.
+    pipeline is in no file, or its results are outside of `folder` or on an object store.
     """
     pipeline, folder = work.pipeline, folder.resolve()
     if pipeline.file is None:
@@ -44,6 +45,12 @@ def stage_of(work: PipelineWork, folder: Path, allow_failed: bool = False) -> St
             f"{file} is outside of {folder}, where {DVC_FILE} is to be; copy the pipeline's file there"
         )
     results = work.layout.folder
+    if url_of(results) is not None:
+        raise ConfigError(
+            f"the results are in {place_of(results)}, an object store, and DVC tracks what is in its "
+            f"repository: give a `root` inside, e.g. --root {DEFAULT_ROOT}; `dvc push` then copies them to "
+            "a store"
+        )
     if not results.is_relative_to(folder):
         raise ConfigError(
             f"the results are in {results}, outside of {folder}; DVC tracks what is in its repository: give "

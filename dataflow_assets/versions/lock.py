@@ -99,6 +99,17 @@ class RunLock(BaseModel):
         return self.model_copy(update={"source": Rows(), "steps": steps})
 
 
+def is_lock(path: Path) -> bool:
+    """Whether it is, or by its name is to be, a lock file: JSON with a `lock_version`."""
+    if path.name.endswith(LOCK_SUFFIX):
+        return True
+    try:
+        body = orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(body, dict) and "lock_version" in body
+
+
 def read_lock(path: Path) -> RunLock:
     """The lock in this file. Raises ConfigError where there is none that this version can read."""
     try:

@@ -63,12 +63,14 @@ def test_what_was_imported_is_exported_as_it_was(folder: Path, command_here: Com
 def test_a_file_is_imported_once(folder: Path, command_here: Command) -> None:
     command_here(folder, "corpus", "import", "chat", "chat.jsonl")
     again = command_here(folder, "corpus", "import", "chat", "chat.jsonl")
-    assert "0 new turns, 0 replaced, 0 removed; 0 read, 1 passed over" in again.out
+    assert "0 new turns, 0 replaced, 0 as they were, 0 removed; 0 read, 1 passed over" in again.out
     (folder / "chat.jsonl").write_text('{"messages": []}\n')
     other = command_here(folder, "corpus", "import", "chat", "chat.jsonl")
     assert (other.code, "is another now: --replace" in other.err) == (2, True)
     replaced = command_here(folder, "corpus", "import", "chat", "chat.jsonl", "--replace")
     assert "1 replaced" in replaced.out
+    same = command_here(folder, "corpus", "import", "chat", "chat.jsonl", "--replace")
+    assert (same.code, "0 replaced, 1 as they were, 0 removed; 1 read" in same.out) == (0, True)
 
 
 def test_an_import_that_is_killed_goes_on(folder: Path, place: str, command_here: Command) -> None:

@@ -77,6 +77,20 @@ def test_a_change_is_seen_in_its_block_alone(
     ]
 
 
+def test_the_same_put_again_is_no_change(corpora: Corpora, place: str) -> None:
+    dataset = filled(corpora, 25)
+    (piece,) = pieces(spec(place))
+    before = piece.states()
+    turn = corpora.turns(dataset, TurnQuery(rows=[15]))[0]
+    filled(corpora, 25)
+    assert pieces(spec(place))[0].is_still(before)
+    read = [{"id": turn.id, "data_prompt": "new", "revision": turn.revision}]
+    corpora.database.write(lambda on: write_back(on, dataset.id, read))
+    filled(corpora, 25)
+    assert not pieces(spec(place))[0].is_still(before)
+    assert corpora.turns(dataset, TurnQuery(rows=[15]))[0].data_prompt == "14.0"
+
+
 def test_a_deletion_is_a_change(corpora: Corpora, place: str) -> None:
     dataset = filled(corpora, 3)
     (before,) = pieces(spec(place))

@@ -6,7 +6,7 @@ import pytest
 from dataflow_assets.batch import schema_of, table_of
 from dataflow_assets.corpora.queries import TurnQuery
 from dataflow_assets.corpora.shapes import Shape, shape_of_columns
-from dataflow_assets.corpora.store import Corpora, Dataset
+from dataflow_assets.corpora.store import Corpora, Dataset, Put
 from dataflow_assets.errors import ConfigError, CorpusError, UnwritableValue
 from dataflow_assets_tests.corpora.conversations import real_table
 
@@ -38,8 +38,11 @@ def test_what_is_put_again_changes_nothing(corpora: Corpora) -> None:
     table = real_table(60)
     dataset = put(corpora, table)
     before = corpora.row_count(dataset)
-    assert corpora.put(dataset, table.slice(7, 30)).new == 0
+    turns = corpora.turns(dataset, TurnQuery(), limit=1000)
+    done = corpora.put(dataset, table.slice(7, 30))
+    assert done == Put(unchanged=done.unchanged) and done.unchanged >= 30
     assert corpora.row_count(dataset) == before
+    assert corpora.turns(dataset, TurnQuery(), limit=1000) == turns
     assert same(held(corpora, dataset), table)
 
 
@@ -48,8 +51,21 @@ def test_a_conversation_that_got_shorter_loses_its_last_turns(corpora: Corpora) 
     long = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     dataset = put(corpora, table_of({"row_id": ["1"], "messages": [long]}, columns))
     done = corpora.put(dataset, table_of({"row_id": ["1"], "messages": [long[:1]]}, columns))
-    assert (done.replaced, done.removed) == (1, 1)
+    assert done == Put(unchanged=1, removed=1)
     assert list(corpora.conversations(dataset)) == [(1, {"messages": long[:1]})]
+
+
+@pytest.mark.parametrize("value", ["b", None, "", "A", "a "])
+def test_only_the_turn_that_differs_is_replaced(corpora: Corpora, value: str | None) -> None:
+    def conversation(text: str | None) -> pa.Table:
+        messages = [{"role": "user", "content": text}, {"role": "user", "content": "second"}]
+        return table_of({"row_id": ["1"], "messages": [messages]}, {"row_id": "string", "messages": "json"})
+
+    dataset = put(corpora, conversation("a"))
+    for table in (conversation(value), conversation("a")):
+        assert corpora.put(dataset, table) == Put(replaced=1, unchanged=1)
+        assert same(held(corpora, dataset), table)
+    assert [turn.revision for turn in corpora.turns(dataset, TurnQuery())] == [2, 0]
 
 
 @pytest.mark.parametrize(

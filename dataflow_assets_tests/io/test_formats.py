@@ -171,3 +171,10 @@ def test_parquet_is_cut_into_row_groups_of_64_mib() -> None:
     data = encode(table, "parquet")
     assert pq.ParquetFile(pa.BufferReader(data)).num_row_groups == 2
     assert decode(data, "parquet", {"row_id": "string"}).equals(table)
+
+
+def test_parquet_without_rows_has_no_row_group() -> None:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(encode(table_of({"row_id": []}, {"row_id": "string"}), "parquet")))
+    assert (file.num_row_groups, file.schema_arrow.names) == (0, ["row_id"])

@@ -106,6 +106,12 @@ def test_classes_arguments_prompts_and_servings_are_taken_over(tmp_path: Path):
             "self.nothing.run(storage=self.storage.step())",
             "expected `self.name.run(storage=self.storage.step()",
         ),
+        (
+            "self.generator.run(self.storage.step(), 'text', 'answer', 'too many')",
+            "pipeline.py:21: self.generator.run(self.storage.step(), 'text', 'answer', 'too many'): its arg",
+        ),
+        ("self.generator.run(self.storage.step(), *names)", "pipeline.py:21: self.generator.run("),
+        ("self.generator.run(storage=self.storage.step(), **names)", "arguments have no names; write them"),
     ],
 )
 def test_what_yaml_cannot_say_is_refused_with_its_line(tmp_path: Path, statement: str, why: str):
@@ -114,6 +120,39 @@ def test_what_yaml_cannot_say_is_refused_with_its_line(tmp_path: Path, statement
     with pytest.raises(ConfigError) as caught:
         convert(written(tmp_path, "\n".join(lines)))
     assert why in str(caught.value)
+
+
+def test_an_operator_whose_names_are_not_known_takes_none_by_position(tmp_path: Path):
+    text = THEIRS.replace("dataflow.operators.core_text import", "nowhere.to_be_found import")
+    text = text.replace("PromptedGenerator(self.serving, ", "PromptedGenerator(llm_serving=self.serving, ")
+    text = text.replace("storage=self.storage.step(), input_key=key", "self.storage.step(), key")
+    with pytest.raises(ConfigError, match=r"pipeline\.py:20: .*write them as `name=value`"):
+        convert(written(tmp_path, text))
+
+
+def test_run_takes_arguments_by_position_and_one_operator_is_several_steps(tmp_path: Path):
+    pytest.importorskip("dataflow", reason="open-dataflow is not installed")
+    text = THEIRS.replace("storage=self.storage.step(), input_key=key", "self.storage.step(), key").replace(
+        'self.second.run(storage=self.storage.step(), input_key="answer")',
+        "self.generator.run(self.storage.step(), 'a', 'b'); self.generator.run(self.storage.step())",
+    )
+    steps = convert(written(tmp_path, text)).fields["steps"]
+    assert isinstance(steps, list)
+    assert [(step["name"], step["params"].get("run")) for step in steps] == [
+        ("generator", {"input_key": "text", "output_key": "answer"}),
+        ("generator_2", {"input_key": "a", "output_key": "b"}),
+        ("generator_3", None),
+    ]
+
+
+def test_a_number_is_not_given_twice(tmp_path: Path):
+    pytest.importorskip("dataflow", reason="open-dataflow is not installed")
+    text = THEIRS.replace("self.second", "self.generator_2").replace(
+        "        self.serving.cleanup()", "        self.generator.run(self.storage.step())"
+    )
+    steps = convert(written(tmp_path, text)).fields["steps"]
+    assert isinstance(steps, list)
+    assert [step["name"] for step in steps] == ["generator", "generator_2", "generator_3"]
 
 
 def test_most_of_their_shipped_pipelines_are_taken_over():

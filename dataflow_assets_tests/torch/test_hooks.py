@@ -8,7 +8,7 @@ import pytest
 from torch.utils.data import DataLoader
 
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.torch import FlowDataLoader, FlowDataset
+from dataflow_assets.torch import FlowDataLoader, FlowDataset, FlowIterableDataset
 from dataflow_assets_tests.torch.made_steps import ids, made, texts
 
 
@@ -61,11 +61,29 @@ def doubled_texts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "options", [{"batch_size": 0}, {"num_workers": -1}, {"chunk_rows": 0}, {"seed": -1}, {"rank": 1}]
+    ("options", "words"),
+    [
+        ({"batch_size": 0}, "batch_size=0; expected a whole number, 1 or more"),
+        ({"batch_size": 1.5}, "batch_size=1.5; expected"),
+        ({"num_workers": -1}, "num_workers=-1; expected a whole number, 0 or more"),
+        ({"chunk_rows": 0}, "chunk_rows=0; expected"),
+        ({"seed": -1}, "seed=-1; expected a whole number, from 0 to 18,446,744,073,709,551,615"),
+        ({"seed": None}, "seed=None; expected"),
+        ({"seed": 2**64}, f"seed={2**64}; expected"),
+        ({"rank": 1}, "rank"),
+    ],
 )
-def test_numbers_that_cannot_be_are_a_mistake(hundred: FlowDataset, options: dict):
-    with pytest.raises(ConfigError):
+def test_numbers_that_cannot_be_are_a_mistake(hundred: FlowDataset, options: dict, words: str):
+    with pytest.raises(ConfigError, match=words):
         FlowDataLoader(hundred, **options)
+
+
+def test_a_stream_and_an_epoch_take_no_other_numbers_either(hundred: FlowDataset):
+    with pytest.raises(ConfigError, match="seed='1'; expected"):
+        FlowIterableDataset(hundred, seed="1")  # pyright: ignore[reportArgumentType]
+    for rows in (FlowIterableDataset(hundred), FlowDataLoader(hundred, seed=2**64 - 1, shuffle=True)):
+        with pytest.raises(ConfigError, match="epoch=-1; expected"):
+            rows.set_epoch(-1)
 
 
 def test_the_environment_says_the_rank(hundred: FlowDataset, monkeypatch: pytest.MonkeyPatch):

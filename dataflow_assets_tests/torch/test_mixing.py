@@ -1,5 +1,10 @@
 from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,10 +53,18 @@ def test_the_next_epoch_goes_on_where_this_one_ended(hundred: FlowDataset, ten: 
     assert Counter(first + second + third) == once
 
 
-@pytest.mark.parametrize("weights", [[1], [1, 0], [1, -1], [1, float("nan")], [1, float("inf")]])
-def test_weights_that_cannot_be_are_a_mistake(hundred: FlowDataset, ten: FlowDataset, weights: list[float]):
+@pytest.mark.parametrize(
+    "weights",
+    [[1], [1, 0], [1, -1], [1, float("nan")], [1, float("inf")], ["1", 1], "12", [None, 1]],
+)
+def test_weights_that_cannot_be_are_a_mistake(hundred: FlowDataset, ten: FlowDataset, weights: Any):
     with pytest.raises(ConfigError, match="expected a number above 0 for each"):
         FlowMixture([hundred, ten], weights)
+
+
+@pytest.mark.parametrize("kind", [float, Fraction, Decimal, np.float32, np.int64])
+def test_weights_are_numbers_of_any_kind(hundred: FlowDataset, ten: FlowDataset, kind: Callable[[int], Any]):
+    assert FlowMixture([hundred, ten], [kind(3), kind(1)]).counts == [30, 10]
 
 
 def test_an_unknown_end_and_a_mixture_of_nothing_are_mistakes(ten: FlowDataset):

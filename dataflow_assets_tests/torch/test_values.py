@@ -3,6 +3,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,8 @@ def test_columns_are_those_that_are_named_in_that_order(tmp_path: Path):
         assert [list(found[0]), list(next(iter(FlowDataLoader(found))))] == [["rare", "text"]] * 2
         with pytest.raises(ConfigError, match="no column 'nothing'"):
             FlowDataset(made_of, columns=["nothing"])
+        with pytest.raises(ConfigError, match=r"expected a list of names: columns=\['text'\]"):
+            FlowDataset(made_of, columns="text")
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])
@@ -185,3 +188,14 @@ def test_numbers_outside_are_an_error(tmp_path: Path):
     assert found[-1] == found[2]
     with pytest.raises(IndexError):
         found[3]
+
+
+def test_a_slice_is_a_list_of_rows(tmp_path: Path):
+    found = dataset(tmp_path, texts(20))
+    every = [found[number] for number in range(20)]
+    for part in (slice(0, 3), slice(None), slice(-2, None), slice(15, 2, -4), slice(9, 9), slice(18, 99)):
+        assert found[part] == every[part]
+    assert found[np.int64(3)] == every[3]
+    for other in ("text", 1.5, None):
+        with pytest.raises(TypeError, match="by number or by slice"):
+            found[other]  # pyright: ignore[reportArgumentType, reportCallIssue]

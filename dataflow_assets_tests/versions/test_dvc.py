@@ -97,6 +97,17 @@ def test_results_outside_of_the_repository_are_refused(pages: Path, command_here
     assert not (pages / "dvc.yaml").exists()
 
 
+@pytest.mark.parametrize("cache", ["cache", "../cache"])
+def test_results_on_an_object_store_are_refused_by_their_url(
+    pages: Path, command_here: Command, monkeypatch: pytest.MonkeyPatch, cache: str
+) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("DATAFLOW_CACHE", str(pages / cache))
+    done = command_here(pages, "dvc", "pages.yaml", "--root", "memory://bucket/data")
+    assert done.code == 2 and "the results are in memory://bucket/data/pages, an object store" in done.err
+    assert str(pages) not in done.err and not (pages / "dvc.yaml").exists()
+
+
 def test_failed_rows_may_be_allowed(pages: Path, command_here: Command) -> None:
     command_here(pages, "dvc", "pages.yaml", "--allow-failed")
     assert stage(pages)["cmd"][0] == "dataflow-assets run pages.yaml --root data || test $? -eq 5"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.crash.command import command
@@ -11,6 +12,7 @@ from dataflow_assets_tests.versions.conftest import write_pages
 from dataflow_assets_tests.versions.test_dvc import change
 
 FILE = "pages.lock.json"
+RANDOM = "name: luck, type: map_python, params: {function: 'luck:luck', columns: {luck: float64}}"
 
 
 @pytest.fixture
@@ -71,6 +73,23 @@ def test_other_rows_from_the_same_plan_are_told_after_the_run(locked: Path, comm
     assert "step long_enough: batches was 4, is 4: 1 changed, 0 new, 0 gone" in done.err
 
 
+def test_a_fresh_run_may_be_locked(locked: Path, command_here: Command) -> None:
+    done = command_here(locked, "run", "pages.yaml", "--locked", FILE, "--fresh")
+    assert done.code == 0 and "The rows are those of" in done.out, done
+
+
+def test_a_fresh_run_of_a_random_step_names_the_batches_that_are_others(
+    pages: Path, command_here: Command
+) -> None:
+    change(pages, "name: lower, type: lowercase, params: {column: text}", RANDOM)
+    (pages / "luck.py").write_text("import random\n\ndef luck(row):\n    return {'luck': random.random()}\n")
+    assert command_here(pages, "run", "pages.yaml").code == 0
+    assert command_here(pages, "lock", "pages.yaml").code == 0
+    done = command_here(pages, "run", "pages.yaml", "--locked", FILE, "--fresh")
+    assert done.code == 1 and "the run made other rows than pages.lock.json says" in done.err, done
+    assert "step luck: batches was 4, is 4: 4 changed, 0 new, 0 gone" in done.err
+
+
 def test_diff_tells_step_by_step_what_changed(locked: Path, command_here: Command) -> None:
     change(locked, "min_chars: 12", "min_chars: 17")
     assert command_here(locked, "run", "pages.yaml").code == 0
@@ -82,6 +101,18 @@ def test_diff_tells_step_by_step_what_changed(locked: Path, command_here: Comman
     ]
     assert command_here(locked, "diff", FILE, "pages.yaml", "--exit-code").code == 1
     assert "no difference" in command_here(locked, "diff", FILE, FILE, "--exit-code").out
+
+
+@pytest.mark.parametrize("name", ["made.json", "made.yaml", "made"])
+def test_a_lock_of_any_name_is_a_lock_to_diff(locked: Path, command_here: Command, name: str) -> None:
+    (locked / FILE).rename(locked / name)
+    assert differing(command_here, locked, name, "pages.yaml") == []
+    assert differing(command_here, locked, "pages.yaml", name) == []
+
+
+def test_a_pipeline_in_json_is_no_lock_to_diff(locked: Path, command_here: Command) -> None:
+    (locked / "pages.json").write_text(json.dumps(yaml.safe_load((locked / "pages.yaml").read_text())))
+    assert differing(command_here, locked, FILE, "pages.json") == []
 
 
 def test_diff_tells_of_steps_that_came_and_went(locked: Path, command_here: Command) -> None:

@@ -40,6 +40,20 @@ def test_json_has_the_values_as_they_are(command_here: Command, folder: Path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT 1.5 AS a UNION ALL SELECT 'nan'::DOUBLE", "json has no such number"),
+        ("SELECT 9223372036854775808 AS a", "out of range"),
+    ],
+)
+def test_json_that_cannot_be_written_is_not_begun(
+    command_here: Command, folder: Path, query: str, words: str
+):
+    done = command_here(folder, "sql", "odd.yaml", query, "--json")
+    assert (done.code, done.out) == (1, "") and words in done.err
+
+
 def test_a_file_has_all_rows(command_here: Command, folder: Path, tmp_path: Path):
     to = tmp_path / "rows.parquet"
     done = command_here(folder, "sql", "odd.yaml", "SELECT row_id, n FROM source", "--to", str(to))

@@ -1,5 +1,7 @@
 """Parquet: not packed, row groups of 64 MiB, and no metadata of ours, so that every reader takes it plainly.
 
+Without rows there is no row group: `datasets` fails at one that is empty.
+
 Pages have no checksums: readers of step files compare the hash of the whole file with the record.
 """
 
@@ -22,14 +24,15 @@ def encode(table: pa.Table) -> pa.Buffer:
     table = table.combine_chunks().replace_schema_metadata()  # pages follow the chunks
     group_rows = max(1, _GROUP_BYTES * table.num_rows // max(1, table.nbytes))
     file = pa.BufferOutputStream()
-    pq.write_table(
-        table,
+    with pq.ParquetWriter(
         file,
-        row_group_size=group_rows,
+        table.schema,
         compression="none",
         use_dictionary=_with_repetitions(table),  # pyright: ignore[reportArgumentType]
         store_schema=False,
-    )
+    ) as writer:
+        if table.num_rows:
+            writer.write_table(table, row_group_size=group_rows)
     return file.getvalue()
 
 
