@@ -17,13 +17,19 @@ _WORDS = (
 )
 _MARK = rf"\[(?:{_NUMBERS}|{_WORDS})\]|[〔［](?:{_NUMBERS})[〕］]"
 _WIKI = r"(?is:<ref\b[^<>]*/>|<ref\b[^<>]*>.*?</ref\s*>)|\{\{(?i:cite|citation|sfn|r)\b[^{}]*\}\}"
-_HEADINGS = (
-    "(?:references|bibliography|works cited|literature cited|notes and references|参考文献|参考资料|參考文獻"
-    "|參考資料|参考书目|引用文献)"
+_BLANK = "[ \t\u3000]*"
+_CHINESE_HEADINGS = ("参考文献", "参考资料", "參考文獻", "參考資料", "参考书目", "引用文献")
+_HEADINGS = "|".join(
+    [
+        "references|bibliography|works cited|literature cited|notes and references",
+        *(_BLANK.join(word) for word in _CHINESE_HEADINGS),
+    ]
 )
+_NUMBER_BEFORE = r"(?:[0-9]{1,2}[.．、]?|[IVX]{1,5}[.．、]|[一二三四五六七八九十]{1,3}[、.．])"
 _HEADING_LINE = regex.compile(
-    rf"^[ \t]*(?:#{{1,6}}[ \t]*|=+[ \t]*|[0-9]{{1,2}}(?:\.|、)?[ \t]*|\*\*)?"
-    rf"{_HEADINGS}[ \t]*(?:\*\*|=+)?：?[ \t]*$",
+    rf"^{_BLANK}(?:#{{1,6}}[ \t]*|=+[ \t]*|\*\*)?(?:{_NUMBER_BEFORE}{_BLANK})?"
+    rf"(?P<bracket>[【\[〔])?(?:{_HEADINGS})(?(bracket)[】\]〕])"
+    rf"{_BLANK}(?:[:：]{_BLANK})?(?:(?:\*\*|[=#]+){_BLANK})?(?:[:：]{_BLANK})?\r?$",
     regex.MULTILINE | regex.IGNORECASE,
 )
 _SECTION_HINT = f"(?i){_HEADINGS}"
@@ -43,15 +49,16 @@ class RemoveReferences(TextMapper):
     are numbers from 1 to 999, lists and ranges of them in square brackets, the words of Wikipedia in
     English and Chinese (`[edit]`, `[来源请求]`), `<ref>…</ref>` and `{{cite …}}`. Markdown links, `a[0]`,
     `sshd[430]:` and `a[1] = 2` stay, other indices go: clean no program code with it. With `sections`
-    the last part of a text goes where a line of its own heads it as references and it is at most half
-    of the text. Raises nothing on text. Source: C4 (Raffel et al. 2020), which strips `[n]`, `[edit]`
-    and `[citation needed]`.
+    the last part of a text goes where a line of its own heads it as references (`References:`,
+    `VII. References`, `【参考文献】`, `参 考 文 献`) and it is at most half of the text. Raises nothing on
+    text. Source: C4 (Raffel et al. 2020), which strips `[n]`, `[edit]` and `[citation needed]`.
 
     Example:
         - {name: without_references, type: remove_references, params: {column: text}}
     """
 
     name = "remove_references"
+    version = "2"
     releases_gil = True
     Params = _RemoveReferencesParams
     params: _RemoveReferencesParams
