@@ -84,9 +84,12 @@ _TARGET = r"\((?:[^()\n]|\([^()\n]*\))*\)"
 _ALT = r"((?:[^\[\]\n]|\[[^\[\]\n]*\])*)"
 _MARKDOWN_IMAGE = rf"!\[{_ALT}\](?:{_TARGET}|\[[^\[\]\n]*\])"
 _LINKED_IMAGE = rf"\[[ ]*{_MARKDOWN_IMAGE}[ ]*\]{_TARGET}"
-_HTML_ALT = r"""(?i:<img\b[^<>]*?\balt[ ]*=[ ]*["']([^"'<>]*)["'][^<>]*>)"""
+_ATTRIBUTES = r"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
+_VALUE = r"""(?:"([^"<]*)"|'([^'<]*)'|([^\s"'=<>`]+))"""
+_HTML_ALT = rf"(?i:<img\b{_ATTRIBUTES}?\salt\s*=\s*{_VALUE}(?:[\s/]{_ATTRIBUTES})?>)"
 _HTML_IMAGE = (
-    r"(?i:<img\b[^<>]*>|</img>|<svg\b[^<>]*>(?s:.*?)</svg>|<picture\b[^<>]*>|</picture>|<source\b[^<>]*>)"
+    rf"(?i:<img\b{_ATTRIBUTES}>|<img\b[^<>]*>|</img>|<svg\b[^<>]*>(?s:.*?)</svg>|<picture\b[^<>]*>|</picture>"
+    r"|<source\b[^<>]*>)"
 )
 _WIKI_IMAGE = r"\[\[(?i:file|image|文件|图像|檔案):(?:[^\[\]]|\[\[[^\[\]]*\]\])*\]\]"
 
@@ -101,26 +104,30 @@ class RemoveImageLinks(TextMapper):
 
     Grain: one row in, one row out; order and ids unchanged. Reads and writes `column` (string). Goes:
     `![alt](address "title")`, `![alt][id]`, both also inside a link, `<img …>`, `<svg>…</svg>`,
-    `<picture>`, `[[File:…]]`. With `keep_alt` the alternative text of the first three stays. Other
-    links and tags stay. Raises nothing on text. Source: CommonMark 0.31, WHATWG HTML.
+    `<picture>`, `[[File:…]]`. With `keep_alt` the alternative text of the first three stays, `alt` in
+    quotes or not, its entities as they are. Other links and tags stay. Raises nothing on text. Source:
+    CommonMark 0.31, WHATWG HTML.
 
     Example:
         - {name: without_images, type: remove_image_links, params: {column: text}}
     """
 
     name = "remove_image_links"
+    version = "2"
     releases_gil = True
     Params = _RemoveImageLinksParams
     params: _RemoveImageLinksParams
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts without images."""
-        alt = r"\1" if self.params.keep_alt else ""
         found = pc.match_substring_regex(texts, r"!\[|(?i:<img|<svg|<picture|<source)|\[\[")
-        return edited_where(texts, found, lambda some: _without_images(some, alt)), RowErrors.none()
+        keep_alt = self.params.keep_alt
+        return edited_where(texts, found, lambda some: _without_images(some, keep_alt)), RowErrors.none()
 
 
-def _without_images(texts: pa.ChunkedArray, alt: str) -> pa.ChunkedArray:
-    for pattern in (_LINKED_IMAGE, _MARKDOWN_IMAGE, _HTML_ALT):
-        texts = pc.replace_substring_regex(texts, pattern, alt)
+def _without_images(texts: pa.ChunkedArray, keep_alt: bool) -> pa.ChunkedArray:
+    for pattern in (_LINKED_IMAGE, _MARKDOWN_IMAGE):
+        texts = pc.replace_substring_regex(texts, pattern, r"\1" if keep_alt else "")
+    if keep_alt:
+        texts = pc.replace_substring_regex(texts, _HTML_ALT, r"\1\2\3")
     return pc.replace_substring_regex(texts, f"{_HTML_IMAGE}|{_WIKI_IMAGE}", "")
