@@ -24,6 +24,7 @@ from dataflow_assets.cli.console import (
 from dataflow_assets.cli.tally import Tally
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.progress import BatchDone, RowAnswered, StepBegun, listening, listening_closely
+from dataflow_assets.serving.usage import shown_cost
 from dataflow_assets.status import PipelineStatus
 
 _LINE_EVERY_S = 5.0
@@ -133,7 +134,7 @@ def tally_line(tally: Tally) -> str:
     parts += [f"{tally.rejected:,} rejected"] if tally.rejected else []
     parts += [f"{tally.failed:,} failed"] if tally.failed else []
     if tally.asks_a_model:
-        parts += [f"{tally.tokens:,.0f} tokens", f"cost {tally.cost:,.4f}"]
+        parts += [f"{tally.tokens:,.0f} tokens", f"cost {shown_cost(tally.cost)}"]
     left = shown_seconds(tally.seconds_left)
     return ", ".join([*parts, *([f"{left} left"] if left else [])])
 
@@ -157,7 +158,7 @@ def shown_usage(usage: Mapping[str, float]) -> str:
     """`12 calls (3 answers from the ledger), 1,234 tokens in, 567 out, cost 0.0123`."""
     cached = f" and {usage['cached']:,.0f} answers from the ledger" if usage["cached"] else ""
     tokens = f"{usage['tokens_in']:,.0f} tokens in, {usage['tokens_out']:,.0f} out"
-    return f"{usage['calls']:,.0f} calls{cached}, {tokens}, cost {usage['cost']:.4f}"
+    return f"{usage['calls']:,.0f} calls{cached}, {tokens}, cost {shown_cost(usage['cost'])}"
 
 
 def shown_check(check: CheckResult) -> str:

@@ -13,6 +13,7 @@ from dataflow_assets.cli.console import print_line, print_table, work_of
 from dataflow_assets.cli.look_commands import as_json, print_json
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline_work import DEFAULT_ROOT, LEDGER_FILE, ROOT_VARIABLE
+from dataflow_assets.serving.usage import shown_cost
 
 if TYPE_CHECKING:
     from dataflow_assets.serving.ledger import Ledger, ModelStats
@@ -82,7 +83,7 @@ def stats(pipeline: str | None, root: str | None, ledger: str | None, as_json: b
 def _shown(line: "ModelStats") -> tuple[str, ...]:
     counts = (f"{number:,}" for number in (line.answers, line.tokens_in, line.tokens_out))
     times = (datetime.fromtimestamp(time).strftime("%Y-%m-%d %H:%M") for time in (line.oldest, line.newest))
-    return line.model, *counts, f"{line.cost:,.4f}", f"{line.bytes:,}", f"{line.hits:,}", *times
+    return line.model, *counts, shown_cost(line.cost), f"{line.bytes:,}", f"{line.hits:,}", *times
 
 
 @ledger_group.command()

@@ -14,6 +14,7 @@ from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
 from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
 from dataflow_assets.plugins.known import metrics_settings
+from dataflow_assets.serving.usage import shown_cost
 from dataflow_assets.status import status_of
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _print_estimate(work: PipelineWork, rows: int) -> None:
             f"{step.calls:,.0f}",
             f"{step.tokens_in:,.0f}",
             f"{step.tokens_out:,.0f}",
-            f"{step.cost:,.4f}",
+            shown_cost(step.cost),
             "?" if step.hours is None else f"{step.hours:,.2f}",
         )
         for step in found.steps
@@ -166,6 +167,6 @@ def _print_estimate(work: PipelineWork, rows: int) -> None:
     headers = ("step", "model", "rows", "calls", "tokens in", "tokens out", "cost", "hours")
     print_table(headers, cells, right=headers[2:])
     print_line(
-        f"about {found.cost:,.4f} for {found.rows:,} rows, judged by the first {found.sampled:,} of them "
-        f"({found.failed:,} failed), whose answers are in the ledger now"
+        f"about {shown_cost(found.cost)} for {found.rows:,} rows, judged by the first {found.sampled:,} "
+        f"of them ({found.failed:,} failed), whose answers are in the ledger now"
     )

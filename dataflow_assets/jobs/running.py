@@ -17,6 +17,7 @@ from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.running_task import resuming
+from dataflow_assets.serving.usage import shown_cost
 from dataflow_assets.task_state import TaskStore, new_pause
 
 _UI = "Dagster UI"
@@ -143,7 +144,7 @@ def _tell_estimate(context: dg.OpExecutionContext, found: Estimate) -> None:
             step.name,
             step.model,
             *(f"{number:,.0f}" for number in (step.rows, step.calls, step.tokens_in, step.tokens_out)),
-            f"{step.cost:,.4f}",
+            shown_cost(step.cost),
         )
         for step in found.steps
     ]

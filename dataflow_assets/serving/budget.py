@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dataflow_assets.errors import Paused
 from dataflow_assets.serving.spec import BudgetSpec, Ceiling
+from dataflow_assets.serving.usage import shown_cost
 
 if TYPE_CHECKING:
     from dataflow_assets.serving.ledger import Spent, Where
@@ -56,7 +57,7 @@ class _Line:
         """How much of the ceiling is used, in words."""
         parts = []
         if self.ceiling.max_cost is not None:
-            parts.append(f"{self.cost:.4f} of {self.ceiling.max_cost} in cost")
+            parts.append(f"{shown_cost(self.cost)} of {shown_cost(self.ceiling.max_cost)} in cost")
         if self.ceiling.max_tokens is not None:
             parts.append(f"{self.tokens} of {self.ceiling.max_tokens} tokens")
         return f"the budget of {self.name} has {' and '.join(parts)} used"
@@ -108,8 +109,8 @@ class Budget:
             while (line := self._in_the_way(call)) is not None:
                 if not self._flying.tokens and not self._flying.cost:
                     raise Paused(
-                        f"{line.shown()}, and one more call may cost {call.cost:.4f} and {call.tokens} "
-                        "tokens; raise the budget and resume",
+                        f"{line.shown()}, and one more call may cost {shown_cost(call.cost)} and "
+                        f"{call.tokens} tokens; raise the budget and resume",
                         cause="budget",
                     )
                 await self._settled.wait()

@@ -1,6 +1,13 @@
 """What calls took: counts, tokens, cost and time, of a row, a batch or a step."""
 
+import math
 from dataclasses import dataclass, fields
+
+
+def shown_cost(cost: float) -> str:
+    """The cost with four decimals, or as many as show two digits of it: `0.0120`, `0.000042`."""
+    decimals = 1 - math.floor(math.log10(abs(cost))) if cost else 0
+    return f"{cost:,.{max(4, decimals)}f}"
 
 
 @dataclass

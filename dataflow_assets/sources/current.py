@@ -13,7 +13,7 @@ from dataflow_assets.sources.manifest import Manifest, ReadFile
 from dataflow_assets.sources.opening import find_pieces
 from dataflow_assets.sources.piece import Known, Piece
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 
 
 def settings_hash(pipeline: Pipeline) -> str:

@@ -1,6 +1,7 @@
 """The engine of calls: what is a row's own error, and what ends the run."""
 
 import asyncio
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.control import StopFlag
 from dataflow_assets.engines.calls import Asked, CallEngine
 from dataflow_assets.errors import LedgerError, Paused, Stopped
-from dataflow_assets.operators.llm.operator import Ask, Done, LLMOperator, Rejected
+from dataflow_assets.operators.llm.operator import Ask, Done, LLMOperator, Rejected, ServingParams
 from dataflow_assets.serving.budget import Budget
 from dataflow_assets.serving.calls import Answer, Call, CallFailed
 from dataflow_assets.serving.client import Client
@@ -81,6 +82,18 @@ def test_rows_come_out_in_their_order_and_usage_adds_up(tmp_path: Path) -> None:
     outcome, usage = ran(tmp_path, Serving(str.upper))
     assert [row["answer"] for row in rows_of(outcome.kept)] == [f"ROW {n}" for n in range(6)]
     assert (usage.calls, usage.tokens_in, usage.tokens_out) == (6, 6, 6)
+
+
+def test_the_usage_column_holds_what_it_says_however_the_answer_came(tmp_path: Path) -> None:
+    operator = Careless(ServingParams(usage_column="usage"))
+    made = engine(tmp_path, Serving(str.upper))
+    asked = [made.run(operator, TABLE) for _ in range(2)]
+    made.close()
+    assert [(each.usage.calls, each.usage.cached) for each in asked] == [(6, 0), (0, 6)]
+    told = {"tokens_in": 1, "tokens_out": 1, "cost": 0.0}
+    assert all(row["usage"] == told for each in asked for row in rows_of(each.outcome.kept))
+    description = ServingParams.model_fields["usage_column"].description or ""
+    assert set(re.findall("`(.+?)`", description)) == set(told)
 
 
 def test_a_failed_call_is_its_rows_own(tmp_path: Path) -> None:

@@ -48,6 +48,14 @@ def own(name: str) -> str:
     return f"{OWN}.{name}"
 
 
+@pytest.mark.parametrize("path", ["os:system", "sys.exit", "math.sin", "nope.Class"])
+def test_a_module_without_a_source_file_is_told_before_the_run(path: str):
+    operator = build_operator("opendcai", {"operator": path})
+    assert operator.declared is None  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(ConfigError, match=f"no operator '{path}' of open-dataflow|has no class"):
+        operator.check_ready()
+
+
 def test_a_row_on_which_it_raises_fails_alone():
     outcome = done(own("Shouting"))
     assert outcome.kept["text"].to_pylist() == ["ONE TWO!", "007!", "最后 一行!"]

@@ -10,6 +10,7 @@ from dataflow_assets.errors import Paused
 from dataflow_assets.serving.budget import Budget, Reserved, month_start
 from dataflow_assets.serving.ledger import Ledger, Where
 from dataflow_assets.serving.spec import BudgetSpec, Ceiling
+from dataflow_assets.serving.usage import shown_cost
 
 WHERE, OTHER = Where("p@1", "a"), Where("p@1", "b")
 DAY_S = 86_400
@@ -40,6 +41,22 @@ def test_a_steps_ceiling_counts_its_own_spend(tmp_path: Path, cost: float, fitti
     spend(path, WHERE, 6.0)
     spend(path, OTHER, 100.0)
     assert fits(path, BudgetSpec(max_cost=10.0), None, cost) is fitting
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"), [(0, "0.0000"), (4.2e-05, "0.000042"), (0.012, "0.0120"), (1234.5, "1,234.5000")]
+)
+def test_a_small_cost_is_shown_by_two_digits(cost: float, text: str) -> None:
+    assert shown_cost(cost) == text
+
+
+def test_what_is_in_the_way_is_told_with_enough_digits(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    spend(path, WHERE, 0.00002)
+    with Ledger.at(path) as ledger:
+        budget = Budget.of(BudgetSpec(max_cost=0.00005), None, ledger, WHERE)
+        with pytest.raises(Paused, match=r"0\.000020 of 0\.000050 in cost .* may cost 0\.000042 and"):
+            asyncio.run(budget.reserve(Reserved(0.000042, 1)))
 
 
 def test_a_pipelines_ceiling_counts_all_its_steps(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 
 import pyarrow as pa
 import regex
@@ -71,9 +72,10 @@ class ExtractQa(TextOperator):
     * `path`: the JSON is found in the text as in an answer of a model (whole, in a code fence, or the
       longest piece); each object at the path is a pair. Numbers and booleans become their JSON text.
 
-    A text without a pair is rejected as `no_match`. A row fails where one of its pairs lacks a value or
-    has a blank one (MissingValue) or a list or object in it (WrongType), where there is no JSON
-    (`json_parse`), or where the pattern takes longer than `timeout_s` (PatternTimeout).
+    A text without a pair is rejected as `no_match`. A row without a text fails, unless `on_null` says
+    otherwise: `keep` gives it one child whose new columns are null. A row fails where one of its pairs
+    lacks a value or has a blank one (MissingValue) or a list or object in it (WrongType), where there is
+    no JSON (`json_parse`), or where the pattern takes longer than `timeout_s` (PatternTimeout).
 
     Example:
         - name: pairs
@@ -82,6 +84,7 @@ class ExtractQa(TextOperator):
     """
 
     name = "extract_qa"
+    version = "2"
     splits = True
     Params = _ExtractQaParams
     params: _ExtractQaParams
@@ -94,20 +97,23 @@ class ExtractQa(TextOperator):
         """The pairs of each row."""
         texts = self.texts(self._as_text(table))
         places = range(table.num_rows) if texts.positions is None else texts.positions.to_pylist()
-        errors, parents, pairs = texts.errors, list[int](), list[Mapping[str, str]]()
-        dropped = dict.fromkeys(texts.nulls, "missing_text")
+        errors, pairs, dropped = texts.errors, list[tuple[int, Mapping[str, str | None]]](), dict[int, str]()
         for place, text in zip(places, texts.values.to_pylist(), strict=True):
             try:
                 found = list(self._pairs(text))
             except RowError as error:
                 errors.add(place, error)
                 continue
-            parents += [place] * len(found)
-            pairs += found
+            pairs += [(place, pair) for pair in found]
             if not found:
                 dropped[place] = "no_match"
-        new = {name: [pair[name] for pair in pairs] for name in self.params.columns}
-        kept = child_rows(table, parents, new, self.output_schema(schema_of(table)))
+        if self.params.on_null == "keep":
+            nothing = dict.fromkeys(self.params.columns)
+            pairs = sorted(pairs + [(place, nothing) for place in texts.nulls], key=itemgetter(0))
+        else:
+            dropped |= dict.fromkeys(texts.nulls, "missing_text")
+        new = {name: [pair[name] for _, pair in pairs] for name in self.params.columns}
+        kept = child_rows(table, [place for place, _ in pairs], new, self.output_schema(schema_of(table)))
         return Outcome(kept, rejected_rows(table, dropped), errors.in_order().failed_rows(table))
 
     def _as_text(self, table: pa.Table) -> pa.Table:

@@ -77,7 +77,7 @@ class ReadDocuments(TextOperator):
     """
 
     name = "read_documents"
-    version = "2"
+    version = "3"
     Params = _ReadDocumentsParams
     params: _ReadDocumentsParams
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dataflow_assets.batch import ROW_ID, Schema, schema_of, values_of
 from dataflow_assets.errors import MissingValue, WrongType
@@ -22,6 +22,13 @@ class _ToMessagesParams(Params):
         "messages", description="`messages` (chat templates), `sharegpt` or `alpaca`."
     )
     keep: list[str] = Field([], description="Columns that stay beside it; all others go.")
+
+    @field_validator("system")
+    @classmethod
+    def _says_something(cls, system: str | None) -> str | None:
+        if system is not None and not system.strip():
+            raise ValueError("it is blank; leave it out for rows without a system message")
+        return system
 
 
 @register

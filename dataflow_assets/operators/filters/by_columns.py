@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dataflow_assets.operators.filters.number import bound_reasons, numbers_of
+from dataflow_assets.operators.filters.number import Bound, bound_reasons, numbers_of
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
 
@@ -12,15 +12,15 @@ from dataflow_assets.operators.registry import register
 class _Bounds(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    min: float | None = None
-    max: float | None = None
+    min: Bound | None = None
+    max: Bound | None = None
 
     @model_validator(mode="after")
     def _make_sense(self) -> "_Bounds":
         if self.min is None and self.max is None:
             raise ValueError("give min or max")
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}: no row could pass")
+            raise ValueError(f"min {self.min} is above max {self.max}: no row could pass")
         return self
 
 
@@ -35,8 +35,8 @@ class FilterBy(RowOperator):
     """Keeps the rows whose numbers are within bounds, column by column; bounds belong to the range.
 
     Grain: one row in, at most one out; order, ids and values unchanged. Reads the columns of `rules`
-    (int64 or float64). The columns are looked at in the order given; the first that is out of its
-    bounds gives the reason `<column>_too_low` or `<column>_too_high`. A null is a measure that is not
+    (int64 or float64), compared exactly. They are looked at in the order given; the first that is out of
+    its bounds gives the reason `<column>_too_low` or `<column>_too_high`. A null is a measure that is not
     defined for its text and passes: so the bounds of a filter's profile, on the columns that the
     filter adds in `mode: annotate`, give its verdicts. NaN and a column of another type fail their
     rows as WrongType.
@@ -51,6 +51,7 @@ class FilterBy(RowOperator):
     """
 
     name = "filter_by"
+    version = "2"
     releases_gil = True
     Params = _FilterByParams
     params: _FilterByParams

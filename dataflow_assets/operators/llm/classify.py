@@ -1,6 +1,6 @@
 """Gives each row one of the labels."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import Field, field_validator
 
@@ -32,15 +32,16 @@ class Classify(StructuredOperator):
     """Gives each text one of the labels; any other answer fails the row.
 
     Grain: one row in, one row out; order and ids unchanged. Reads `column`. Writes `output_column`
-    (string), with `repair` also `repaired` (bool). An answer that is the bare label, in any case,
-    is taken too. Fails a row without text as MissingValue, an answer as `json_parse` or, where it is
-    none of the labels, `schema_invalid`.
+    (string), with `repair` also `repaired` (bool). An answer that is the bare label is taken too, also in
+    another case where it can be one label only. Fails a row without text as MissingValue, an answer as
+    `json_parse` or, where it is none of the labels, `schema_invalid`.
 
     Example:
         - {name: sorted, type: classify, params: {labels: {code: program text, prose: all else}}}
     """
 
     name = "classify"
+    version = "2"
     prompt_name = "classify"
     fills = ("labels",)
     Params = _ClassifyParams
@@ -70,16 +71,29 @@ class Classify(StructuredOperator):
 
     def _check(self, schema: Mapping[str, object]) -> Callable[[Answer], Structured]:
         valid = self.value_check(schema)
-        bare = {label.casefold(): label for label in self.params.labels}
+        labels = list(self.params.labels)
 
         def check(answer: Answer) -> Structured:
-            label = bare.get(self.answer_text(answer).strip("\"'`.。* ").casefold())
+            label = _bare_label(self.answer_text(answer), labels)
             if label is not None:
                 return Structured(label, False)
             value, repaired = valid(answer)
             return Structured(value["label"], repaired)
 
         return check
+
+
+def _bare_label(text: str, labels: Sequence[str]) -> str | None:
+    """The label that the answer is: as it is written, else without marks around, else in any case."""
+    for form in (str.strip, _unmarked, lambda some: _unmarked(some).casefold()):
+        found = [label for label in labels if form(label) == form(text) != ""]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _unmarked(text: str) -> str:
+    return text.strip("\"'`.。* \n")
 
 
 def _schema(labels: list[str]) -> dict[str, object]:

@@ -34,7 +34,9 @@ class Embed(LLMOperator):
 
     Grain: one row in, one row out; order and ids unchanged. Reads `column`. Writes `output_column`
     (JSON list of floats). Fails a row without text as MissingValue, an answer without finite numbers,
-    of another length than `dimensions`, or of length 0 with `normalize`, as `bad_response`.
+    of another length than `dimensions`, or of length 0 with `normalize`, as `bad_response`. Needs a
+    serving whose model makes embeddings, in the example
+    `servings: {vectors: {type: openai, model: text-embedding-3-small, api_key: "${OPENAI_API_KEY}"}}`.
 
     Example:
         - {name: embedded, type: embed, params: {column: text, serving: vectors}}

@@ -48,7 +48,9 @@ class ServingParams(Params):
     max_tokens: int | None = Field(None, ge=1, description="Longest answer, in tokens.")
     seed: int | None = Field(None, description="Sent to servers that take one.")
     usage_column: str | None = Field(
-        None, description="JSON column that gets tokens, cost, calls and model of the row."
+        None,
+        description="JSON column that gets `tokens_in`, `tokens_out` and `cost` of the row's calls, answers "
+        "from the ledger included.",
     )
 
 

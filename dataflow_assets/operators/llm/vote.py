@@ -49,14 +49,16 @@ class Vote(GatedOperator):
     `final_answer` (string: what was compared), `agreement` (float, 0 to 1: its share of all samples)
     and `votes` (JSON list: the final answer of each sample, null where it had none). Rejects with
     `no_majority` where two answers lead together or agreement is under `min_agreement`. Compared
-    without case, width, marks around and thousands separators (Wang et al. 2022). Any failed sample
-    fails the row; the others stay in the ledger. With a `seed`, sample n has `seed` + n.
+    without case, width, marks around and thousands separators: `$1,000.0$.` is `1000`, but `(3, 4)`,
+    `.5` and `5!` are neither 34 nor 5 (Wang et al. 2022). Any failed sample fails the row; the others
+    stay in the ledger. With a `seed`, sample n has `seed` + n.
 
     Example:
         - {name: voted, type: vote, params: {column: question, samples: 5, temperature: 0.8}}
     """
 
     name = "vote"
+    version = "2"
     prompt_name = "vote"
     Params = _VoteParams
     params: _VoteParams

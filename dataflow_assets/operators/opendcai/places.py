@@ -56,7 +56,10 @@ def find_place(path: str) -> Place:
     file = None if module.startswith(OPERATORS) and module.count(".") == 2 else module_file(module)
     if file is not None:
         return Place(module, name, file)
-    raise ConfigError(f"there is no operator {path!r} of {DISTRIBUTION}{_hint(name, known)}")
+    raise ConfigError(
+        f"there is no operator {path!r} of {DISTRIBUTION}, and no Python source of a module {module!r}"
+        f"{_hint(name, known)}"
+    )
 
 
 def _by_name(name: str, known: Mapping[str, Place]) -> Place:
@@ -125,7 +128,7 @@ def _listed(file: Path) -> dict[str, Path]:
 
 
 def module_file(module: str) -> Path | None:
-    """The file of a module, found without importing it; None where it is not there."""
+    """The source file of a module, found without importing it; None where there is none."""
     top, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(top)
@@ -134,7 +137,8 @@ def module_file(module: str) -> Path | None:
     if spec is None:
         return None
     if not parts:
-        return Path(spec.origin) if spec.origin else None
+        file = Path(spec.origin or "")  # of a built-in or frozen module a word; a compiled one has no source
+        return file if file.suffix == ".py" and file.is_file() else None
     for folder in spec.submodule_search_locations or []:
         path = Path(folder, *parts)
         for file in (path.with_suffix(".py"), path / "__init__.py"):

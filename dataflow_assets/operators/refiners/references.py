@@ -17,13 +17,19 @@ _WORDS = (
 )
 _MARK = rf"\[(?:{_NUMBERS}|{_WORDS})\]|[〔［](?:{_NUMBERS})[〕］]"
 _WIKI = r"(?is:<ref\b[^<>]*/>|<ref\b[^<>]*>.*?</ref\s*>)|\{\{(?i:cite|citation|sfn|r)\b[^{}]*\}\}"
-_HEADINGS = (
-    "(?:references|bibliography|works cited|literature cited|notes and references|参考文献|参考资料|參考文獻"
-    "|參考資料|参考书目|引用文献)"
+_BLANK = "[ \t\u3000]*"
+_CHINESE_HEADINGS = ("参考文献", "参考资料", "參考文獻", "參考資料", "参考书目", "引用文献")
+_HEADINGS = "|".join(
+    [
+        "references|bibliography|works cited|literature cited|notes and references",
+        *(_BLANK.join(word) for word in _CHINESE_HEADINGS),
+    ]
 )
+_NUMBER_BEFORE = r"(?:[0-9]{1,2}[.．、]?|[IVX]{1,5}[.．、]|[一二三四五六七八九十]{1,3}[、.．])"
 _HEADING_LINE = regex.compile(
-    rf"^[ \t]*(?:#{{1,6}}[ \t]*|=+[ \t]*|[0-9]{{1,2}}(?:\.|、)?[ \t]*|\*\*)?"
-    rf"{_HEADINGS}[ \t]*(?:\*\*|=+)?：?[ \t]*$",
+    rf"^{_BLANK}(?:#{{1,6}}[ \t]*|=+[ \t]*|\*\*)?(?:{_NUMBER_BEFORE}{_BLANK})?"
+    rf"(?P<bracket>[【\[〔])?(?:{_HEADINGS})(?(bracket)[】\]〕])"
+    rf"{_BLANK}(?:[:：]{_BLANK})?(?:(?:\*\*|[=#]+){_BLANK})?(?:[:：]{_BLANK})?\r?$",
     regex.MULTILINE | regex.IGNORECASE,
 )
 _SECTION_HINT = f"(?i){_HEADINGS}"
@@ -43,15 +49,16 @@ class RemoveReferences(TextMapper):
     are numbers from 1 to 999, lists and ranges of them in square brackets, the words of Wikipedia in
     English and Chinese (`[edit]`, `[来源请求]`), `<ref>…</ref>` and `{{cite …}}`. Markdown links, `a[0]`,
     `sshd[430]:` and `a[1] = 2` stay, other indices go: clean no program code with it. With `sections`
-    the last part of a text goes where a line of its own heads it as references and it is at most half
-    of the text. Raises nothing on text. Source: C4 (Raffel et al. 2020), which strips `[n]`, `[edit]`
-    and `[citation needed]`.
+    the last part of a text goes where a line of its own heads it as references (`References:`,
+    `VII. References`, `【参考文献】`, `参 考 文 献`) and it is at most half of the text. Raises nothing on
+    text. Source: C4 (Raffel et al. 2020), which strips `[n]`, `[edit]` and `[citation needed]`.
 
     Example:
         - {name: without_references, type: remove_references, params: {column: text}}
     """
 
     name = "remove_references"
+    version = "2"
     releases_gil = True
     Params = _RemoveReferencesParams
     params: _RemoveReferencesParams
@@ -77,9 +84,12 @@ _TARGET = r"\((?:[^()\n]|\([^()\n]*\))*\)"
 _ALT = r"((?:[^\[\]\n]|\[[^\[\]\n]*\])*)"
 _MARKDOWN_IMAGE = rf"!\[{_ALT}\](?:{_TARGET}|\[[^\[\]\n]*\])"
 _LINKED_IMAGE = rf"\[[ ]*{_MARKDOWN_IMAGE}[ ]*\]{_TARGET}"
-_HTML_ALT = r"""(?i:<img\b[^<>]*?\balt[ ]*=[ ]*["']([^"'<>]*)["'][^<>]*>)"""
+_ATTRIBUTES = r"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
+_VALUE = r"""(?:"([^"<]*)"|'([^'<]*)'|([^\s"'=<>`]+))"""
+_HTML_ALT = rf"(?i:<img\b{_ATTRIBUTES}?\salt\s*=\s*{_VALUE}(?:[\s/]{_ATTRIBUTES})?>)"
 _HTML_IMAGE = (
-    r"(?i:<img\b[^<>]*>|</img>|<svg\b[^<>]*>(?s:.*?)</svg>|<picture\b[^<>]*>|</picture>|<source\b[^<>]*>)"
+    rf"(?i:<img\b{_ATTRIBUTES}>|<img\b[^<>]*>|</img>|<svg\b[^<>]*>(?s:.*?)</svg>|<picture\b[^<>]*>|</picture>"
+    r"|<source\b[^<>]*>)"
 )
 _WIKI_IMAGE = r"\[\[(?i:file|image|文件|图像|檔案):(?:[^\[\]]|\[\[[^\[\]]*\]\])*\]\]"
 
@@ -94,26 +104,30 @@ class RemoveImageLinks(TextMapper):
 
     Grain: one row in, one row out; order and ids unchanged. Reads and writes `column` (string). Goes:
     `![alt](address "title")`, `![alt][id]`, both also inside a link, `<img …>`, `<svg>…</svg>`,
-    `<picture>`, `[[File:…]]`. With `keep_alt` the alternative text of the first three stays. Other
-    links and tags stay. Raises nothing on text. Source: CommonMark 0.31, WHATWG HTML.
+    `<picture>`, `[[File:…]]`. With `keep_alt` the alternative text of the first three stays, `alt` in
+    quotes or not, its entities as they are. Other links and tags stay. Raises nothing on text. Source:
+    CommonMark 0.31, WHATWG HTML.
 
     Example:
         - {name: without_images, type: remove_image_links, params: {column: text}}
     """
 
     name = "remove_image_links"
+    version = "2"
     releases_gil = True
     Params = _RemoveImageLinksParams
     params: _RemoveImageLinksParams
 
     def edit_column(self, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, RowErrors]:
         """All texts without images."""
-        alt = r"\1" if self.params.keep_alt else ""
         found = pc.match_substring_regex(texts, r"!\[|(?i:<img|<svg|<picture|<source)|\[\[")
-        return edited_where(texts, found, lambda some: _without_images(some, alt)), RowErrors.none()
+        keep_alt = self.params.keep_alt
+        return edited_where(texts, found, lambda some: _without_images(some, keep_alt)), RowErrors.none()
 
 
-def _without_images(texts: pa.ChunkedArray, alt: str) -> pa.ChunkedArray:
-    for pattern in (_LINKED_IMAGE, _MARKDOWN_IMAGE, _HTML_ALT):
-        texts = pc.replace_substring_regex(texts, pattern, alt)
+def _without_images(texts: pa.ChunkedArray, keep_alt: bool) -> pa.ChunkedArray:
+    for pattern in (_LINKED_IMAGE, _MARKDOWN_IMAGE):
+        texts = pc.replace_substring_regex(texts, pattern, r"\1" if keep_alt else "")
+    if keep_alt:
+        texts = pc.replace_substring_regex(texts, _HTML_ALT, r"\1\2\3")
     return pc.replace_substring_regex(texts, f"{_HTML_IMAGE}|{_WIKI_IMAGE}", "")

@@ -5,6 +5,7 @@ import unicodedata
 from itertools import pairwise
 from statistics import quantiles
 
+import regex
 from pydantic import Field
 
 from dataflow_assets.operators.operator import ColumnParams, TextMapper
@@ -20,6 +21,12 @@ _BEGINS_ANEW = re.compile(
 )
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _WIDE = frozenset("WF")
+# What is set without spaces: Han, kana, their punctuation, and the fullwidth forms that go with them.
+_CHINESE = regex.compile(
+    r"[\p{Han}\p{Katakana}\p{Bopomofo}\u3000-\u30ff\u3200-\u33ff\ufe30-\ufe6f\uff01-\uff9f\uffe0-\uffe6--\p{Hangul}]",
+    regex.V1,
+)
+_KOREAN = regex.compile(r"\p{Hangul}")
 
 
 class _JoinLinesParams(ColumnParams):
@@ -36,9 +43,10 @@ class JoinLines(TextMapper):
     goes on in the next one if it is full and does not end a sentence, or if the next one begins with
     closing punctuation; a line that begins like an item, a heading or a clause is never joined to the
     one before, nor is an empty one. Full is what reaches `min_fill` of the 90th percentile of the
-    lines' widths, a Chinese character counting two. Chinese is joined without a space, so is a number
-    in a Chinese line, other text with one; a hyphen between two lower-case letters at the break goes.
-    Line breaks become line feeds.
+    lines' widths, a wide character (Chinese, Korean, an emoji) counting two. Chinese and Japanese (Han,
+    kana, their punctuation, fullwidth letters and digits) are joined without a space, so is a number in
+    such a line; other text with one, Korean and emoji too. A hyphen between two lower-case letters at the
+    break goes. Line breaks become line feeds.
     Raises nothing on text.
 
     Example:
@@ -46,6 +54,7 @@ class JoinLines(TextMapper):
     """
 
     name = "join_lines"
+    version = "2"
     Params = _JoinLinesParams
     params: _JoinLinesParams
 
@@ -61,7 +70,7 @@ class JoinLines(TextMapper):
         is_chinese = False
         for before, line in pairwise(lines):
             if _goes_on(before, _width(before) >= full, line):
-                is_chinese = is_chinese or any(map(_is_wide, parts[-1].rstrip()))
+                is_chinese = is_chinese or bool(_CHINESE.search(parts[-1]))
                 parts[-1:] = _joined(parts[-1], line, is_chinese)
             else:
                 parts += ["\n", line]
@@ -92,9 +101,6 @@ def _joined(line: str, next_line: str, is_chinese: bool) -> tuple[str, str, str]
     if before == "-" and len(line) > 1 and line[-2].islower() and after.islower():
         return line[:-1], "", next_line
     is_number = is_chinese and before.isdigit() and after.isdigit()
-    is_tight = is_number or _is_wide(before) or _is_wide(after) or after in _CLOSING
-    return line, "" if is_tight else " ", next_line
-
-
-def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in _WIDE
+    at_break = before + after
+    is_tight = is_number or (_CHINESE.search(at_break) and not _KOREAN.search(at_break))
+    return line, "" if is_tight or after in _CLOSING else " ", next_line

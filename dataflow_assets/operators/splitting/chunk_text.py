@@ -24,13 +24,15 @@ _LIMITS = ("max_chars", "max_tokens", "max_sentences")
 
 
 class _Chunk(NamedTuple):
+    """A chunk of the row at `parent`, or all that a kept row without text gets: nulls."""
+
     parent: int
-    number: int
-    start: int
-    end: int
-    text: str
-    headings: tuple[str, ...]
-    page: int | None
+    number: int | None = None
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None
+    headings: tuple[str, ...] | None = None
+    page: int | None = None
 
 
 class _ChunkTextParams(ColumnParams):
@@ -105,7 +107,8 @@ class ChunkText(TextOperator):
     characters as a person sees them (never within a grapheme cluster). With `markdown` no chunk goes
     across a heading; one without text below it goes with the section that follows.
 
-    A row without any character is rejected as `empty`. A visible character beyond the limit fails its
+    An empty text is rejected as `empty`. A row without one (null) fails, unless `on_null` says otherwise:
+    `keep` gives it one child whose new columns are null. A visible character beyond the limit fails its
     row, and so does a `pages` that is no list of numbers. Code blocks, headings: CommonMark 0.31;
     grapheme clusters: Unicode Standard Annex 29.
 
@@ -114,7 +117,7 @@ class ChunkText(TextOperator):
     """
 
     name = "chunk_text"
-    version = "2"
+    version = "3"
     splits = True
     Params = _ChunkTextParams
     params: _ChunkTextParams
@@ -142,7 +145,7 @@ class ChunkText(TextOperator):
         texts = self.texts(table)
         places = range(table.num_rows) if texts.positions is None else texts.positions.to_pylist()
         pages = values_of(table, self.params.pages) if self.params.pages else [None] * table.num_rows
-        errors, chunks, empty = texts.errors, list[_Chunk](), list(texts.nulls)
+        errors, chunks, dropped = texts.errors, list[_Chunk](), dict[int, str]()
         for place, text in zip(places, texts.values.to_pylist(), strict=True):
             try:
                 found = self._chunks(place, text, _page_starts(pages[place], self.params.pages))
@@ -150,8 +153,13 @@ class ChunkText(TextOperator):
                 errors.add(place, error)
                 continue
             chunks += found
-            empty += [] if found else [place]
-        rejected = rejected_rows(table, dict.fromkeys(empty, "empty"))
+            if not found:
+                dropped[place] = "empty"
+        if self.params.on_null == "keep":
+            chunks = sorted([*chunks, *map(_Chunk, texts.nulls)], key=lambda chunk: chunk.parent)
+        else:
+            dropped |= dict.fromkeys(texts.nulls, "missing_text")
+        rejected = rejected_rows(table, dropped)
         return Outcome(self._kept(table, chunks), rejected, errors.in_order().failed_rows(table))
 
     def _chunks(self, place: int, text: str, pages: list[int] | None) -> list[_Chunk]:
@@ -184,7 +192,7 @@ class ChunkText(TextOperator):
             "chunk_index": [chunk.number for chunk in chunks],
             "start": [chunk.start for chunk in chunks],
             "end": [chunk.end for chunk in chunks],
-            "headings": [list(chunk.headings) for chunk in chunks],
+            "headings": [chunk.headings and list(chunk.headings) for chunk in chunks],
             "page": [chunk.page for chunk in chunks],
         }
         written = {name: values for name, values in new.items() if name in self.writes()}

@@ -1,4 +1,4 @@
-"""DOCX to Markdown-like text: headings with `#`, tables as rows with `|`, everything else as it reads."""
+"""DOCX to Markdown-like text: `#` headings, tables as rows with `|`, equations in `$`, the rest as it is."""
 
 import zipfile
 from collections.abc import Container, Iterator
@@ -6,13 +6,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from dataflow_assets.sources.documents.document import Document, Limits, UnreadableDocument
+from dataflow_assets.sources.documents.docx_math import EQUATION, equation_text
+from dataflow_assets.sources.documents.docx_symbols import symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT_W = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _SMALL_BYTES = 1 << 20
 _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
-_CHARACTERS = frozenset([f"{_W}t", *_SPACES])
+_CHARACTERS = frozenset([f"{_W}t", f"{_W}sym", EQUATION, *_SPACES])
+_NO = frozenset(["0", "false", "off"])
 # Properties, what was deleted or moved away, and the copy of a drawing for old programs.
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _NOT_READ = frozenset([f"{_W}pPr", f"{_W}rPr", f"{_W}del", f"{_W}moveFrom", _FALLBACK])
@@ -20,7 +23,7 @@ _Element = ElementTree.Element
 
 
 def read_docx(path: Path, limits: Limits) -> Document:
-    """The body in reading order, without headers, footers, notes and deleted text.
+    """The body in reading order, without headers, footers, notes, deleted and hidden text.
 
     Raises UnreadableDocument for a file that is encrypted, broken, or larger inside than the limits.
     """
@@ -83,14 +86,20 @@ def _heading_styles(styles: _Element | None) -> dict[str, int]:
 
 
 def _nearest(element: _Element, tags: Container[str]) -> Iterator[_Element]:
-    """The elements below with one of these tags, in order; none within another, and none that is deleted."""
+    """The elements below with one of these tags, in order; none within another, none deleted or hidden."""
     pending = list(reversed(element))
     while pending:
         part = pending.pop()
         if part.tag in tags:
             yield part
-        elif part.tag not in _NOT_READ:
+        elif part.tag not in _NOT_READ and not _is_hidden(part):
             pending.extend(reversed(part))
+
+
+def _is_hidden(element: _Element) -> bool:
+    """Whether a run says so itself; a style that hides its text is not looked at."""
+    mark = element.find(f"{_W}rPr/{_W}vanish") if element.tag == f"{_W}r" else None
+    return mark is not None and mark.get(f"{_W}val", "") not in _NO
 
 
 def _blocks(body: _Element, styles: dict[str, int]) -> Iterator[str]:
@@ -116,4 +125,12 @@ def _row(row: _Element) -> str:
 
 
 def _text(paragraph: _Element) -> str:
-    return "".join(part.text or _SPACES.get(part.tag, "") for part in _nearest(paragraph, _CHARACTERS))
+    return "".join(map(_characters, _nearest(paragraph, _CHARACTERS)))
+
+
+def _characters(part: _Element) -> str:
+    if part.tag == EQUATION:
+        return equation_text(part)
+    if part.tag == f"{_W}sym":
+        return symbol(part.get(f"{_W}font", ""), part.get(f"{_W}char", ""))
+    return part.text or _SPACES.get(part.tag, "")

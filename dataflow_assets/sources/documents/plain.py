@@ -2,8 +2,10 @@
 
 import codecs
 import re
+from itertools import chain
 
 from dataflow_assets.sources.documents.document import Document, UnreadableDocument
+from dataflow_assets.text.sentences import fence_spans
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -22,10 +24,18 @@ def read_plain(content: bytes, encoding: str | None) -> Document:
 
 
 def read_markdown(content: bytes, encoding: str | None) -> Document:
-    """The same; the title is the first heading of level one, where it begins with `#`."""
+    """The same; the title is the first heading of level one, where it begins with `#` and is no code."""
     text = decoded(content, encoding)
-    found = _HEADING.search(text)
-    return Document([text], found[1] if found else None)
+    return Document([text], _title(text))
+
+
+def _title(text: str) -> str | None:
+    start = 0
+    for fence, end in chain(fence_spans(text), [(len(text), len(text))]):
+        if found := _HEADING.search(text, start, fence):
+            return found[1]
+        start = end
+    return None
 
 
 def decoded(content: bytes, encoding: str | None, declared: str | None = None) -> str:

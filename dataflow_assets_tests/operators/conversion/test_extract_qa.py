@@ -31,6 +31,16 @@ def test_each_match_is_a_row():
     assert outcome.rejected is not None and outcome.rejected["reject_reason"].to_pylist() == ["no_match"]
 
 
+def test_a_row_without_text_is_kept_or_rejected_as_on_null_says():
+    rows = table(text=[None, TEXT, "no pair"])
+    operator = build_operator("extract_qa", {"pattern": PATTERN, "on_null": "keep"})
+    outcome = operator.apply(rows)
+    check_law(operator, rows, outcome, "test")
+    assert pairs(outcome)[:2] == [("r0/0", None, None), ("r1/0", "What is it?", "A test.")]
+    rejected = applied("extract_qa", rows, {"pattern": PATTERN, "on_null": "reject"}).rejected
+    assert rejected is not None and rejected["reject_reason"].to_pylist() == ["missing_text", "no_match"]
+
+
 def test_each_object_at_the_path_is_a_row():
     answer = {
         "data": [{"pairs": [{"q": "a", "a": {"text": "b"}}, {"q": 7, "a": {"text": True}}]}, {"pairs": []}]

@@ -4,6 +4,7 @@ import pytest
 
 from dataflow_assets.batch import rows_of, table_of
 from dataflow_assets.engines.engine import check_law
+from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators.conversion.to_messages import ToMessages
 from dataflow_assets.operators.registry import build_operator
 
@@ -58,3 +59,9 @@ def test_a_row_without_a_text_fails(answer: str | None) -> None:
     outcome = operator().apply(table)
     assert outcome.kept.num_rows == 0 and outcome.failed is not None
     assert outcome.failed["error_class"].to_pylist() == ["MissingValue"]
+
+
+@pytest.mark.parametrize("system", ["", " \n"])
+def test_a_blank_system_message_is_refused_at_load(system: str) -> None:
+    with pytest.raises(ConfigError, match="'system': it is blank; leave it out"):
+        build_operator("to_messages", {"system": system})

@@ -3,13 +3,17 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dataflow_assets.batch import ColumnType, table_of
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.filters.by_columns import FilterBy
 from dataflow_assets.operators.filters.ngram_repetition import FilterNgramRepetition, repeated_share
 from dataflow_assets.operators.filters.number import FilterNumber
 from dataflow_assets.operators.operator import Outcome
 from dataflow_assets.operators.registry import build_operator
+from dataflow_assets_tests.operators.sample_tables import ids, table
 
 
 def filtered(values: list, kind: ColumnType, **bounds: float) -> Outcome:
@@ -29,6 +33,32 @@ def test_bounds_belong_to_the_range(kind: ColumnType) -> None:
 
 def test_whole_numbers_that_no_float_holds_are_compared() -> None:
     assert filtered([2**60 + 1, 2**63 - 1, -(2**63), 0], "int64", min=1).kept.num_rows == 2
+
+
+BIG = 2**53
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3).map(lambda near: BIG + near)
+BOUNDS = NUMBERS | st.floats(allow_nan=False) | st.floats(-3, 3)
+
+
+@given(st.lists(NUMBERS, min_size=1), BOUNDS)
+def test_whole_numbers_are_compared_exactly(values: list[int], bound: float) -> None:
+    kept = [[value for value in values if value >= bound], [value for value in values if value <= bound]]
+    found = [filtered(values, "int64", **{side: bound}).kept for side in ("min", "max")]
+    assert [each["score"].to_pylist() for each in found] == kept
+
+
+@given(st.lists(st.floats(allow_nan=False) | NUMBERS.map(float), min_size=1), BOUNDS)
+def test_floats_are_compared_exactly_with_any_bound(values: list[float], bound: float) -> None:
+    kept = [[value for value in values if value >= bound], [value for value in values if value <= bound]]
+    found = [filtered(values, "float64", **{side: bound}).kept for side in ("min", "max")]
+    assert [each["score"].to_pylist() for each in found] == kept
+
+
+def test_a_number_one_above_the_bound_goes() -> None:
+    assert filtered([BIG, BIG + 1], "int64", max=BIG).kept["score"].to_pylist() == [BIG]
+    rules = build_operator("filter_by", {"rules": {"n": {"min": BIG + 1}}})
+    assert isinstance(rules, FilterBy)
+    assert ids(rules.apply(table(n=[BIG, BIG + 1])).kept) == ["r1"]
 
 
 def test_what_is_no_number_fails_its_row() -> None:

@@ -137,6 +137,15 @@ def test_a_label_is_taken_as_json_or_bare(answer: object):
     assert "best?\n- Code\n- prose\nChoose" in user(call)
 
 
+@pytest.mark.parametrize(("answer", "label"), [("A", "A"), ("a.", "a"), ("*NO.*", "No."), ("No.", "No.")])
+def test_a_bare_label_is_taken_as_it_is_written_first(answer: str, label: str):
+    assert done("classify", {"labels": ["A", "a", "No."]}, ROW, answer)[0] == {"label": label}
+
+
+def test_a_bare_label_in_a_case_that_two_labels_have_fails_the_row():
+    assert error_class("classify", {"labels": ["Ab", "aB"]}, ROW, "ab") == "json_parse"
+
+
 def test_labels_may_have_meanings():
     _, (call,) = done("classify", {"labels": {"a": "all else", "b": "bees"}}, ROW, "a")
     assert "\n- a: all else\n- b: bees\n" in user(call)

@@ -1,13 +1,18 @@
 """Operators that make one text of another: clean, rewrite, translate, evolve, answer, embed."""
 
+import re
 from collections import Counter
 
 import pytest
+import yaml
 
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.operators.catalog import described
+from dataflow_assets.operators.llm.embed import Embed
 from dataflow_assets.operators.llm.evolve import METHODS
 from dataflow_assets.operators.llm.shipped import prompt_text
 from dataflow_assets.operators.registry import build_operator
+from dataflow_assets.serving.spec import OpenAISpec
 from dataflow_assets_tests.operators.llm.asking import built, done, error_class, user
 
 ROW = {"text": "Water boils at 100 degrees.", "instruction": "What is heat?"}
@@ -116,6 +121,12 @@ def test_a_text_becomes_a_vector():
 @pytest.mark.parametrize("vector", [None, (), (1.0, float("nan")), (1.0, 2.0, 3.0), (0.0, 0.0)])
 def test_a_vector_that_is_none_fails_the_row(vector: object):
     assert error_class("embed", {"dimensions": 2, "normalize": True}, ROW, vector) == "bad_response"
+
+
+def test_the_serving_of_the_example_is_told_and_is_one():
+    [told] = re.findall(r"`servings: (.+?)`", Embed.__doc__ or "")
+    [step] = yaml.safe_load(described(Embed).example)
+    assert OpenAISpec.model_validate(yaml.safe_load(told)[step["params"]["serving"]]).model
 
 
 def test_an_embedding_takes_no_temperature():

@@ -1,3 +1,5 @@
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +71,21 @@ def test_a_sample_that_fails_fails_the_row():
         ("from 1,000 to -2,500.5 m", "number", "-2,500.5"),
         ("A is wrong, so (B).", "choice", "B"),
         ("All of it", "choice", None),
+        ("The answer is B. I am sure.", "choice", "B"),
+        ("Answer: C. I hope this helps!", "choice", "C"),
+        ("It is D. A cat says so, and I'm glad", "choice", "D"),
+        ("so A is right", "choice", "A"),
+        ("选 A 因为", "choice", "A"),
+        ("Answer: I", "choice", "I"),
+        ("10-5", "number", "5"),
+        ("on 2024-01-15", "number", "15"),
+        ("x = -3", "number", "-3"),
+        ("about −5", "number", "−5"),
+        ("p=.5", "number", ".5"),
+        ("No.5", "number", "5"),
+        ("1,2", "number", "2"),
+        ("12,3456", "number", "3456"),
+        ("1.5e-3 m", "number", "1.5e-3"),
         ("Answer: 1", "text", "Answer: 1"),
     ],
 )
@@ -92,15 +109,71 @@ def test_an_own_pattern_finds_the_last_match():
         ("**Yes**", "yes"),
         ("北京。", "北京"),
         ("a  b", "A B"),
+        ("“Paris.”", "Paris!"),
+        (r"\(42\)", "42"),
+        ("−5", "-5"),
+        (".5", "0.50"),
+        ("(B).", "b"),
+        ("(3,4)", "（3.0， 4）."),
+        ("1,000, 2", "1000,2"),
     ],
 )
 def test_answers_that_say_the_same_are_equal(one: str, other: str):
     assert normalized(one) == normalized(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("42", "43"), ("a b", "ab"), ("-1", "1"), ("1.5", "15")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("42", "43"),
+        ("a b", "ab"),
+        ("-1", "1"),
+        ("1.5", "15"),
+        (".0625", "625"),
+        ("(3,4)", "34"),
+        ("1,2", "12"),
+        ("(1,000)", "(1,0)"),
+        ("5!", "5"),
+        ("n!", "n"),
+        ("10²", "102"),
+        ("f'", "f"),
+        ("1234567890123456789012345678901", "1234567890123456789012345678902"),
+    ],
+)
 def test_answers_that_differ_stay_different(one: str, other: str):
     assert normalized(one) != normalized(other)
+
+
+NUMBERS = st.decimals(-(10**40), 10**40, allow_nan=False, places=6)
+TUPLES = st.lists(st.integers(-2000, 2000), min_size=2, max_size=4)
+AROUND = st.sampled_from(["{}", "${}$.", "**{}**", r"\({}\)", r"\text{{{}}}", " “{}” ", "`{}`,"])
+LISTED = st.sampled_from([("({})", ","), ("({}).", ", "), ("（ {} ）", " ， "), ("$({})$", ",  ")])
+
+
+def spelled_number(number: Decimal, data: st.DataObject) -> str:
+    plain = data.draw(st.sampled_from([f"{number:f}", f"{number:,f}", f"({number:f})", f"{number:+f}"]))
+    plain = data.draw(st.sampled_from([plain, plain.replace("-", "−"), plain.replace("1", "１")]))
+    return data.draw(AROUND).format(plain)
+
+
+def spelled_tuple(numbers: list[int], data: st.DataObject) -> str:
+    around, comma = data.draw(LISTED)
+    return around.format(comma.join(map(str, numbers)))
+
+
+@given(NUMBERS, NUMBERS, st.data())
+def test_numbers_are_equal_however_they_are_spelled_and_only_then(one, other, data):
+    spelled = [normalized(spelled_number(number, data)) for number in (one, one, other)]
+    assert spelled[0] == spelled[1]
+    assert (spelled[0] == spelled[2]) == (one == other)
+
+
+@given(TUPLES, TUPLES, st.data())
+def test_tuples_are_equal_however_they_are_spelled_and_only_then(one, other, data):
+    spelled = [normalized(spelled_tuple(numbers, data)) for numbers in (one, one, other)]
+    assert spelled[0] == spelled[1]
+    assert (spelled[0] == spelled[2]) == (one == other)
+    assert spelled[0] != normalized("".join(map(str, one)))
 
 
 @given(st.text())

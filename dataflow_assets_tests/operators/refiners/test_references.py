@@ -22,7 +22,26 @@ def test_marks_of_references_go(text: str, without: str):
 
 @pytest.mark.parametrize(
     "heading",
-    ["References", "## References", "参考文献：", "7. Bibliography", "== 参考资料 ==", "**REFERENCES**"],
+    [
+        "References",
+        "## References",
+        "参考文献：",
+        "7. Bibliography",
+        "== 参考资料 ==",
+        "**REFERENCES**",
+        "References:",
+        "**References:**",
+        "**References**:",
+        "参考文献:",
+        "【参考文献】",
+        "[参考文献]",
+        "VII. References",
+        "## 7 References ##",
+        "五、参考文献",
+        "参 考 文 献",
+        "　参考　文献　",
+        "References\r",
+    ],
 )
 def test_a_closing_section_goes_where_it_is_asked_for(heading: str):
     body = "Text about references, as long as it may be.\nAnd more of it."
@@ -31,9 +50,13 @@ def test_a_closing_section_goes_where_it_is_asked_for(heading: str):
     assert "Book" in edited("remove_references", [text])[0]
 
 
-def test_the_word_within_a_line_heads_no_section():
-    text = "The beginning of it all.\nReferences to this are many.\nThe end."
-    assert edited("remove_references", [text], {"sections": True}) == [text]
+@pytest.mark.parametrize(
+    "line",
+    ["References to this are many.", "References: [1] A", "【参考文献", "I References", "Preferences"],
+)
+def test_the_word_within_a_line_heads_no_section(line: str):
+    text = f"The beginning of it all.\n{line}\nThe end."
+    assert "The end." in edited("remove_references", [text], {"sections": True})[0]
 
 
 def test_a_list_of_contents_does_not_take_the_text_with_it():
@@ -50,6 +73,13 @@ def test_a_list_of_contents_does_not_take_the_text_with_it():
         ("[![logo](l.svg)](http://a.b) x", " x", "logo x"),
         ("![alt][id] [link](a.b)", " [link](a.b)", "alt [link](a.b)"),
         ('<p><img src="a" alt="A cat">t</p><IMG src=b>', "<p>t</p>", "<p>A catt</p>"),
+        ('<img alt="it\'s a cat" src=x>.', ".", "it's a cat."),
+        ("<img src=x data-alt='no' alt='a \"b\"'/>.", ".", 'a "b".'),
+        ("<img title=\"x alt='no'\" ALT = cat>.", ".", "cat."),
+        ("<img\nalt=cat\nsrc=x /><img alt=cat/>.", ".", "catcat/."),
+        ('<img alt="a > b" src="c">.', ".", "a > b."),
+        ('<img alt="" src=x><img src="alt=x y">.', ".", "."),
+        ('<img alt="torn src=x> 5" or 6"', ' 5" or 6"', ' 5" or 6"'),
         ("x<svg a='1'>\n<path/></svg>y<picture><source src=a><img></picture>", "xy", "xy"),
         ("[[File:A.jpg|thumb|A [[b]] c]] [[page]] [[文件:x.png]]", " [[page]] ", " [[page]] "),
         ("wow! [a](b) ![open x[1]", "wow! [a](b) ![open x[1]", "wow! [a](b) ![open x[1]"),

@@ -28,6 +28,12 @@ WRAPPED = {
         "The address of the machine is\n192.168.0.1 in the net.",
         "The address of the machine is 192.168.0.1 in the net.",
     ),
+    "korean": ("한국어 문장이 여기에\n계속됩니다", "한국어 문장이 여기에 계속됩니다"),
+    "korean quote": ("한국어 문장이 여기에\n「책」이라는", "한국어 문장이 여기에 「책」이라는"),
+    "japanese": ("カタカナの長いテキスト\nデータです", "カタカナの長いテキストデータです"),
+    "emoji": ("a line with a smile 😀\nand one 🙂 without", "a line with a smile 😀 and one 🙂 without"),
+    "emoji in chinese": ("这一行写满了还有笑脸😀\n然后继续", "这一行写满了还有笑脸😀然后继续"),
+    "fullwidth latin": ("型号是ＡＢＣＤＥＦ\nＧＨ，有货", "型号是ＡＢＣＤＥＦＧＨ，有货"),
     "one line": ("nothing  to join ", None),
 }
 

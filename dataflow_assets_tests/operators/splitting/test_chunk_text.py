@@ -83,6 +83,20 @@ def test_rows_become_children_with_their_places() -> None:
     assert outcome.rejected is not None and outcome.rejected["reject_reason"].to_pylist() == ["empty"]
 
 
+def test_a_row_without_text_is_kept_or_rejected_as_on_null_says() -> None:
+    rows = table(text=["One.", None, ""], pages=[[0], None, None])
+    params = {"pages": "pages", "markdown": True}
+    operator = build_operator("chunk_text", {**params, "on_null": "keep"})
+    assert isinstance(operator, ChunkText)
+    outcome = operator.apply(rows)
+    check_law(operator, rows, outcome, "test")
+    kept = rows_of(outcome.kept)[1]
+    assert kept.pop("row_id") == "r1/0" and set(kept.values()) == {None}
+    assert outcome.rejected is not None and outcome.rejected["reject_reason"].to_pylist() == ["empty"]
+    rejected = applied("chunk_text", rows, {**params, "on_null": "reject"}).rejected
+    assert rejected is not None and rejected["reject_reason"].to_pylist() == ["missing_text", "empty"]
+
+
 def test_an_overlap_as_long_as_a_chunk_is_refused() -> None:
     with pytest.raises(ConfigError, match="overlap 5 must be less than max_chars 5"):
         build_operator("chunk_text", {"max_chars": 5, "overlap": 5})

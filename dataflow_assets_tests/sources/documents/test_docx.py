@@ -9,6 +9,7 @@ from dataflow_assets.sources.documents.docx import read_docx
 from dataflow_assets_tests.sources.documents.docx_files import docx_file, paragraph
 
 LIMITS = Limits(2**28, 2**26, 250)
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 TABLE = (
     "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}{}</w:tc></w:tr><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr></w:tbl>"
 )
@@ -38,6 +39,62 @@ def test_deleted_text_is_left_out_and_inserted_text_is_there(tmp_path):
         "<w:ins><w:r><w:t>new</w:t></w:r></w:ins></w:p>"
     )
     assert read(tmp_path, docx_file(body)).pages == ["a\tb\nnew"]
+
+
+def math(tag: str, *inside: str) -> str:
+    return f"<m:{tag}>{''.join(inside)}</m:{tag}>"
+
+
+def letters(text: str) -> str:
+    return math("r", math("t", text))
+
+
+@pytest.mark.parametrize(
+    ("equation", "text"),
+    [
+        (letters("E=m") + math("sSup", math("e", letters("c")), math("sup", letters("2"))), "$E=mc^{2}$"),
+        (math("f", math("num", letters("a+b")), math("den", letters("2"))), r"$\frac{a+b}{2}$"),
+        (math("rad", math("deg"), math("e", letters("x"))), r"$\sqrt{x}$"),
+        (math("rad", math("deg", letters("3")), math("e", letters("x"))), r"$\sqrt[3]{x}$"),
+        (letters("f") + math("d", math("e", letters("x")), math("e", letters("y"))), "$f(x|y)$"),
+        (
+            math("nary", '<m:naryPr><m:chr m:val="∑"/></m:naryPr>', math("sub", letters("i")), letters("x")),
+            "$∑_{i}x$",
+        ),
+        (math("m", math("mr", math("e", letters("a")), math("e", letters("b"))), math("mr")), r"$a & b \\$"),
+        ("<m:box>" * 3000 + letters("deep") + "</m:box>" * 3000, "$deep$"),
+        (math("r"), ""),
+    ],
+)
+def test_equations_are_read(tmp_path, equation: str, text: str):
+    body = f'<w:p xmlns:m="{MATH}"><w:r><w:t>is </w:t></w:r><m:oMath>{equation}</m:oMath></w:p>'
+    assert read(tmp_path, docx_file(body)).pages == [f"is {text}"]
+
+
+@pytest.mark.parametrize(
+    ("font", "code", "sign"),
+    [
+        ("Symbol", "F061", "α"),
+        ("Symbol", "F0F2", "∫"),
+        ("Symbol", "F0E5", "∑"),
+        ("Symbol", "7E", "∼"),
+        ("Wingdings", "F0FE", "☑"),
+        ("MS Gothic", "2610", "☐"),
+        ("Webdings", "F061", "�"),
+        ("Arial", "D800", "�"),
+        ("", "no", "�"),
+    ],
+)
+def test_signs_of_fonts_are_read(tmp_path, font: str, code: str, sign: str):
+    body = f'<w:p><w:r><w:t>a</w:t><w:sym w:font="{font}" w:char="{code}"/></w:r></w:p>'
+    assert read(tmp_path, docx_file(body)).pages == [f"a{sign}"]
+
+
+def test_hidden_text_is_left_out(tmp_path):
+    run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    marks = {"<w:vanish/>": "a", '<w:vanish w:val="1"/>': "b", '<w:vanish w:val="0"/>': "c", "<w:b/>": "d"}
+    body = "".join(run.format(mark, text) for mark, text in marks.items())
+    assert read(tmp_path, docx_file(f"<w:p>{body}</w:p>")).pages == ["cd"]
 
 
 def test_text_boxes_nested_tables_and_moved_text_are_read_once(tmp_path):

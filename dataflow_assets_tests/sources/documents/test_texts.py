@@ -46,6 +46,13 @@ def test_the_title_of_markdown_is_its_first_heading():
     assert read_markdown(b"#!/bin/sh\n", None).title is None
 
 
+@pytest.mark.parametrize("code", ["```sh\n# no\n```\n", "~~~\n```\n# no\n~~~\n", "a\n\n    # no\n"])
+def test_a_comment_in_code_is_no_title(code: str):
+    assert read_markdown(f"{code}\n# The title\n{code}".encode(), None).title == "The title"
+    assert read_markdown(code.encode() * 2, None).title is None
+    assert read_markdown(b"```\n# no", None).title is None
+
+
 def test_the_main_text_of_a_page_is_without_its_menus():
     document = read_html(PAGE.encode(), None, "main")
     assert document.title == "The & harbour"
