@@ -99,6 +99,38 @@ def test_what_is_found_in_a_text(text: str, redacted: str):
     assert tagged(text) == redacted
 
 
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("联系电话：138-0013-8000 9:00-18:00", "联系电话：<PHONE> 9:00-18:00"),
+        ("2024-01-15 138-0013-8000 2024-01-15", "2024-01-15 <PHONE> 2024-01-15"),
+        ("10:00:00 138 0013 8000 12:00", "10:00:00 <PHONE> 12:00"),
+        ("138-0013-8000 139-0013-9000", "<PHONE> <PHONE>"),
+        ("138 0013 8000 139 0013 9000 137 0013 7000", "<PHONE> <PHONE> <PHONE>"),
+        ("1 138 0013 8000; 138 0013 8000 1; 138 0013 8000 2024年", "1 <PHONE>; <PHONE> 1; <PHONE> 2024年"),
+        ("5 138-0013-8000 1234", "5 <PHONE> 1234"),
+        ("1 4111 1111 1111 1111", "1 <BANK_CARD>"),
+        ("2024-01-15 4111-1111-1111-1111 9:00", "2024-01-15 <BANK_CARD> 9:00"),
+        ("4111 1111 1111 1111 4111 1111 1111 1111", "<BANK_CARD> <BANK_CARD>"),
+        ("4111 1111 1111 1111 123, 3782 822463 10005 1234", "<BANK_CARD> 123, <BANK_CARD> 1234"),
+        ("4111 1111 1111 1111 12/26", "<BANK_CARD> 12/26"),
+        ("138 0013 8000 4111 1111 1111 1111 138 0013 8000", "<PHONE> <BANK_CARD> <PHONE>"),
+    ],
+)  # fmt: skip
+def test_a_number_in_groups_is_found_beside_other_numbers(text: str, redacted: str):
+    assert tagged(text) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["138-0013-8000-1234", "12-138-0013-8000", "138 0013 8000 1234", "3 150 1200 3400 7",
+     "5 138 0013 8000 1.5", "1-4111-1111-1111-1111", "4111-1111-1111-1111-2345", "4111 1111 1111 1111 2345",
+     "1234 4111 1111 1111 1111", "DE89 4111 1111 1111 1111", "4111 1111 1111 1112 12"],
+)  # fmt: skip
+def test_groups_that_go_on_are_no_number(text: str):
+    assert tagged(text) == text
+
+
 def test_private_addresses_are_found_on_demand():
     text = "10.0.0.1 fe80::1 fd00::2 2001:db8::3 a::b 224.0.0.1"
     assert tagged(text, public_ips_only=False) == "<IP> <IP> <IP> <IP> a::b <IP>"
@@ -115,7 +147,8 @@ def test_check_digits_are_those_of_the_standards():
 @pytest.mark.parametrize(
     "text",
     ["a" * 300_000 + "@", "a@" * 100_000, "1" * 300_000, "1 " * 150_000, "1-" * 150_000, "a:" * 150_000,
-     "+1" * 100_000, "1." * 150_000, "(1" * 100_000, "京A" * 100_000, "a.b@c.de " * 30_000, "00" * 100_000],
+     "+1" * 100_000, "1." * 150_000, "(1" * 100_000, "京A" * 100_000, "a.b@c.de " * 30_000, "00" * 100_000,
+     "4111 " * 60_000, "138 0013 8000 " * 20_000],
 )  # fmt: skip
 def test_long_texts_take_time_in_proportion(text: str):
     redactor().spans(text)

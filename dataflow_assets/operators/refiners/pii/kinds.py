@@ -21,6 +21,10 @@ PatternKind = Literal[
 # pattern that begins with a set of characters is searched many times faster than one that looks back.
 _FIRST = r"(?<![0-9A-Za-z_].)(?<![0-9]\..)"
 _END = r"(?![0-9A-Za-z_])(?!\.[0-9])"
+# Beside a number in groups: a hyphen more, a date or a time, a year that stands alone.
+_BEHIND_HYPHEN, _HYPHEN_NEXT = re.compile("(?<=[0-9]-)"), re.compile("-[0-9]")
+_WHEN = "[0-9]{1,2}(?:[:：][0-9]{2}|[月日号点时])|[0-9]{4}(?:年|[-/.][0-9]{1,2}[-/.])"
+_YEAR = "(?:19|20)[0-9]{2}(?! ?[0-9])"
 
 
 class Detector(ABC):
@@ -170,6 +174,9 @@ class IdCard(_Shape):
         return is_id_card(self.value(match[0]))
 
 
+_FOUR_FOURS = len("4111 1111 1111 1111")
+
+
 class BankCard(_Shape):
     """Bank cards: a prefix and length that cards have (ISO/IEC 7812), and a right Luhn digit."""
 
@@ -177,20 +184,48 @@ class BankCard(_Shape):
     tag = "<BANK_CARD>"
     hint = "[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{6}[ -][0-9]{4,5}"
     pattern = re.compile(
-        rf"[0-9]{_FIRST}(?:[0-9]{{12,18}}|(?<=6)2[0-9]{{4}}[ -][0-9]{{13}}|(?<![0-9][ -].)(?:"
-        r"[0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3}(?!\1?[0-9]))?(?!\1[0-9]{1,4}(?![0-9]))"
-        rf"|[0-9]{{3}}([ -])[0-9]{{6}}\2[0-9]{{4,5}}(?!\2[0-9]))){_END}"
+        rf"[2-9]{_FIRST}(?:[0-9]{{12,18}}|(?<=6)2[0-9]{{4}}[ -][0-9]{{13}}"
+        r"|[0-9]{3}(?P<fours>[ -])[0-9]{4}(?:(?P=fours)[0-9]{4}){2}(?P<rest>(?P=fours)[0-9]{1,3}(?![0-9]))?"
+        rf"|[0-9]{{3}}(?P<sixes>[ -])[0-9]{{6}}(?P=sixes)[0-9]{{4,5}}){_END}"
     )
+    # A fifth group of four, and not what may well stand beside a card.
+    _four_before = re.compile(
+        r"(?<![0-9A-Za-z])(?<!1[3-9][0-9] [0-9]{4} )(?!(?<![0-9] )(?:19|20)[0-9]{2} )[0-9A-Za-z]{3}[0-9] \Z"
+    )
+    _four_behind = re.compile(rf" (?!{_WHEN}|{_YEAR})[0-9]{{4}}(?![0-9A-Za-z])")
     _brands = re.compile(
         r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}"
         r"|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
         r"|(?:6011\d\d|64[4-9]\d{3}|65\d{4})\d{10}|62\d{14,17}|9558\d{15}|(?:60|81)\d{14,17}"
     )
 
-    def accepts(self, match: re.Match[str]) -> bool:
-        """By prefix, length and Luhn digit."""
-        number = self.value(match[0])
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """By prefix, length and Luhn digit, and by the groups beside one in groups."""
+        place = done = 0
+        while match := self.pattern.search(text, place):
+            place = match.start() + 1
+            # What looks like the last group may be a security code or the next word.
+            for end in (match.end(), match.start("rest")) if match["rest"] else (match.end(),):
+                if self._is_card(text[match.start() : end]) and not self._goes_on(match, end, done):
+                    yield match.start(), end
+                    place = done = end
+                    break
+
+    def _is_card(self, found: str) -> bool:
+        number = self.value(found)
         return self._brands.fullmatch(number) is not None and is_luhn(number)
+
+    def _goes_on(self, match: re.Match[str], end: int, done: int) -> bool:
+        """Whether the groups are a part of more groups; a card before ends at `done`."""
+        text, start = match.string, match.start()
+        if "-" in (match["fours"], match["sixes"]):
+            return bool(_BEHIND_HYPHEN.match(text, start) or _HYPHEN_NEXT.match(text, end))
+        if match["fours"] is None or end - start > _FOUR_FOURS:
+            return False
+        if start - 1 != done and self._four_before.search(text, max(0, start - 5), start):
+            return True
+        behind = self._four_behind.match(text, end)
+        return behind is not None and not self._is_card(text[end + 1 : end + 1 + _FOUR_FOURS])
 
 
 class Phone(_Shape):
@@ -249,8 +284,26 @@ class Mobile(_Shape):
     _grouped = "[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}"
     pattern = re.compile(
         rf"[(（+018]{_FIRST}(?:(?:(?<=[(（])(?:\+|00)?86[)）]|(?<=\+)86|(?<=0)086|(?<=8)6)[ -]?1{_grouped}"
-        rf"|(?<=1)[3-9][0-9]{{9}}|(?<=1)(?<![0-9][ -].){_grouped}(?![ -][0-9])){_END}"
+        rf"|(?<=1)[3-9][0-9]{{9}}|(?<=1)[3-9][0-9]([ -]?)[0-9]{{4}}([ -]?)[0-9]{{4}}){_END}"
     )
+    # Another number in groups, which is told from a group more.
+    _whole = "(?:1[3-9][0-9](?: [0-9]{4}){2}|[0-9]{4}(?: [0-9]{4}){3})(?![0-9])"
+    _four_behind = re.compile(rf" (?!{_WHEN}|{_YEAR}|{_whole})[0-9]{{4}}(?![0-9A-Za-z])")
+    _figure_behind = re.compile(rf" (?!{_WHEN}|{_whole})[0-9]+(?![0-9A-Za-z])")
+    _figure_before = re.compile(r"(?<![0-9/:：-])(?<!1[3-9][0-9] [0-9]{4} )[0-9]{1,9} \Z")
+
+    def accepts(self, match: re.Match[str]) -> bool:
+        """Not in a longer chain of hyphens, before a group more of four, or amid a row of figures."""
+        separators = (match[1] or "") + (match[2] or "")
+        text, start, end = match.string, match.start(), match.end()
+        if "-" in separators and (_BEHIND_HYPHEN.match(text, start) or _HYPHEN_NEXT.match(text, end)):
+            return False
+        if " " not in separators:
+            return True
+        return not self._four_behind.match(text, end) and not (
+            self._figure_behind.match(text, end)
+            and self._figure_before.search(text, max(0, start - 10), start)
+        )
 
     def value(self, found: str) -> str:
         """The eleven digits."""
