@@ -131,6 +131,27 @@ def test_groups_that_go_on_are_no_number(text: str):
     assert tagged(text) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("_bob@site.com_ __bob@site.com__ _bob@site.com", "_<EMAIL>_ __<EMAIL>__ <EMAIL>"),
+        ("zhang@163.com-王经理 bob@site.com--Bob bob@site.com-", "<EMAIL>-王经理 <EMAIL>--Bob <EMAIL>-"),
+        ("bob@site.com_2024.pdf bob@my-site.co-op.org", "<EMAIL>_2024.pdf <EMAIL>"),
+        ("_13800138000_ __4111111111111111__ **010-65529988**", "_<PHONE>_ __<BANK_CARD>__ **<PHONE>**"),
+        ("_8.8.8.8_ _2606:4700::1111_ _京A12345_", "_<IP>_ _<IP>_ _<LICENCE_PLATE>_"),
+        ("张三_13800138000 a_13800138000 13800138000_a", "张三_<PHONE> a_13800138000 13800138000_a"),
+        ("a@logo.png_ _@x.com_", "a@logo.png_ _@x.com_"),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_marks_is_found(text: str, redacted: str):
+    assert tagged(text) == redacted
+
+
+def test_a_pseudonym_of_an_address_is_the_same_in_emphasis():
+    operator = redactor()
+    assert {operator.spans(text)[0].value for text in ("_a@b.com_", "a@b.com--", "A@b.com")} == {"a@b.com"}
+
+
 def test_private_addresses_are_found_on_demand():
     text = "10.0.0.1 fe80::1 fd00::2 2001:db8::3 a::b 224.0.0.1"
     assert tagged(text, public_ips_only=False) == "<IP> <IP> <IP> <IP> a::b <IP>"

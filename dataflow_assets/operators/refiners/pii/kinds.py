@@ -19,8 +19,10 @@ PatternKind = Literal[
 
 # Behind the first character: not within a word, a longer number, or behind the point of a decimal. A
 # pattern that begins with a set of characters is searched many times faster than one that looks back.
-_FIRST = r"(?<![0-9A-Za-z_].)(?<![0-9]\..)"
-_END = r"(?![0-9A-Za-z_])(?!\.[0-9])"
+# Underscores with no word on their other side are emphasis of Markdown.
+_FIRST = r"(?<![0-9A-Za-z].)(?<![0-9A-Za-z]_.)(?<![0-9A-Za-z]__.)(?<![0-9]\..)"
+_NO_WORD = "(?!_{0,2}[0-9A-Za-z])"
+_END = rf"{_NO_WORD}(?!\.[0-9])"
 # Beside a number in groups: a hyphen more, a date or a time, a year that stands alone.
 _BEHIND_HYPHEN, _HYPHEN_NEXT = re.compile("(?<=[0-9]-)"), re.compile("-[0-9]")
 _WHEN = "[0-9]{1,2}(?:[:：][0-9]{2}|[月日号点时])|[0-9]{4}(?:年|[-/.][0-9]{1,2}[-/.])"
@@ -73,7 +75,7 @@ class Email(Detector):
     tag = "<EMAIL>"
     hint = "@"
     _local = re.compile(r"[A-Za-z0-9_%+-][A-Za-z0-9._%+'-]{0,63}\Z")
-    _domain = re.compile(r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9_-])")
+    _domain = re.compile(r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9])")
     _file = re.compile("png|jpe?g|gif|svg|webp|bmp|ico|css|[jt]s|json|html?|php|pdf|txt", re.IGNORECASE)
     _longest_local = 64
 
@@ -85,8 +87,11 @@ class Email(Detector):
             if domain and not self._file.fullmatch(domain[1]):
                 before = text[max(done, at - self._longest_local) : at]
                 local = self._local.search(before)
-                if local and not local[0].endswith("."):
-                    yield at - len(local[0]), domain.end()
+                name = "" if local is None else local[0]
+                if text.startswith("_", domain.end()):  # emphasis of Markdown
+                    name = name.lstrip("_")
+                if name and not name.endswith("."):
+                    yield at - len(name), domain.end()
                     done = domain.end()
             at = text.find("@", max(at + 1, done))
 
@@ -131,8 +136,8 @@ class IPv6(_Shape):
     tag = "<IP>"
     hint = "(?:[0-9A-Fa-f]{1,4}:){7}|[0-9A-Fa-f]::|::[0-9A-Fa-f]"
     pattern = re.compile(
-        r"(?<![0-9A-Za-z_:.])(?:[0-9A-Fa-f]{1,4}(?=:)|(?=::))"
-        r"(?::[0-9A-Fa-f]{0,4}){2,7}(?::|(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3}))?(?![0-9A-Za-z_:])(?!\.[0-9])"
+        r"(?<![0-9A-Za-z:.])(?<![0-9A-Za-z]_)(?<![0-9A-Za-z]__)(?:[0-9A-Fa-f]{1,4}(?=:)|(?=::))"
+        rf"(?::[0-9A-Fa-f]{{0,4}}){{2,7}}(?::|(?:(?<=:)[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}))?(?!:){_END}"
     )
     _unicast = ipaddress.IPv6Network("2000::/3")
     _inner = tuple(map(ipaddress.IPv6Network, ("fc00::/7", "fe80::/10", "::1/128")))
@@ -335,7 +340,7 @@ class LicencePlate(_Shape):
     hint = f"[{_provinces}][A-HJ-NP-Z][·•‧・. ]?{_sign}{{4}}"
     pattern = re.compile(
         rf"[{_provinces}][A-HJ-NP-Z][·•‧・. ]?(?=.{{0,5}}[0-9])"
-        rf"(?:[DF]{_sign}[0-9]{{4}}|[0-9]{{5}}[DF]|{_sign}{{4}}(?:{_sign}|[挂学警港澳领使]))(?![A-Za-z0-9_])"
+        rf"(?:[DF]{_sign}[0-9]{{4}}|[0-9]{{5}}[DF]|{_sign}{{4}}(?:{_sign}|[挂学警港澳领使])){_NO_WORD}"
     )
 
 
