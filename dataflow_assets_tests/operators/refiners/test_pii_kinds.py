@@ -152,6 +152,27 @@ def test_a_pseudonym_of_an_address_is_the_same_in_emphasis():
     assert {operator.spans(text)[0].value for text in ("_a@b.com_", "a@b.com--", "A@b.com")} == {"a@b.com"}
 
 
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("+8613800138000 86-138-0013-8000", "<PHONE> <PHONE>"),
+        ("+65 6123 4567 +65 6123 4568 6123 4569", "<PHONE> <PHONE> 6123 4569"),
+        ("+86 13800138000 10:00-18:00, +44 20 7946 0958 10:00", "<PHONE> 10:00-18:00, <PHONE> 10:00"),
+        ("+33 1 23 45 67 89 2024 was, +1 415 555 2671 2024", "<PHONE> 2024 was, <PHONE> 2024"),
+        ("+358 9 123456 2024-01-15, +49 30 1234567 2024年", "<PHONE> 2024-01-15, <PHONE> 2024年"),
+        ("+86 10 65529988 8am, +86 21 6552 9988 12, +86 10 65529988 1", "<PHONE> 8am, <PHONE> 12, <PHONE> 1"),
+        ("+81-3-1234-5678 12, +44 20 7946 0958 (2024)", "<PHONE> 12, <PHONE> (2024)"),
+        ("(+44) 20 7946 0958 （+852）6123 4567 (0044) 20 7946 0958", "<PHONE> <PHONE> <PHONE>"),
+        ("+44 20 7946 0958-+44 20 7946 0959 001-415-555-2671", "<PHONE>-<PHONE> <PHONE>"),
+        ("1.+65 6123 4567 _+65 6123 4567_", "1.<PHONE> _<PHONE>_"),
+        ("+86 138 0013 8000a +33 1 23 45 67 89a", "+86 138 0013 8000a +33 1 23 45 67 89a"),
+        ("+86 138 0013 80001 +65 6123 45678 +65612345678", "+86 138 0013 80001 +65 6123 45678 +65612345678"),
+    ],
+)  # fmt: skip
+def test_an_international_number_ends_with_a_group_of_its_own(text: str, redacted: str):
+    assert tagged(text) == redacted
+
+
 def test_private_addresses_are_found_on_demand():
     text = "10.0.0.1 fe80::1 fd00::2 2001:db8::3 a::b 224.0.0.1"
     assert tagged(text, public_ips_only=False) == "<IP> <IP> <IP> <IP> a::b <IP>"
@@ -169,7 +190,8 @@ def test_check_digits_are_those_of_the_standards():
     "text",
     ["a" * 300_000 + "@", "a@" * 100_000, "1" * 300_000, "1 " * 150_000, "1-" * 150_000, "a:" * 150_000,
      "+1" * 100_000, "1." * 150_000, "(1" * 100_000, "京A" * 100_000, "a.b@c.de " * 30_000, "00" * 100_000,
-     "4111 " * 60_000, "138 0013 8000 " * 20_000],
+     "4111 " * 60_000, "+44 20" * 50_000, "0044 " * 60_000, "+44 " + "1 " * 150_000,
+     "138 0013 8000 " * 20_000],
 )  # fmt: skip
 def test_long_texts_take_time_in_proportion(text: str):
     redactor().spans(text)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from dataflow_assets.operators.refiners.pii.country_codes import MOST_DIGITS
 from dataflow_assets.text.check_digits import is_id_card, is_luhn
 
 PatternKind = Literal[
@@ -25,7 +26,7 @@ _NO_WORD = "(?!_{0,2}[0-9A-Za-z])"
 _END = rf"{_NO_WORD}(?!\.[0-9])"
 # Beside a number in groups: a hyphen more, a date or a time, a year that stands alone.
 _BEHIND_HYPHEN, _HYPHEN_NEXT = re.compile("(?<=[0-9]-)"), re.compile("-[0-9]")
-_WHEN = "[0-9]{1,2}(?:[:：][0-9]{2}|[月日号点时])|[0-9]{4}(?:年|[-/.][0-9]{1,2}[-/.])"
+_WHEN = "[0-9]{1,2}(?:[:：][0-9]{2}|[月日号点时])|(?:19|20)[0-9]{2}(?:年|[-/.][0-9]{1,2}[-/.])"
 _YEAR = "(?:19|20)[0-9]{2}(?! ?[0-9])"
 
 
@@ -233,19 +234,23 @@ class BankCard(_Shape):
         return behind is not None and not self._is_card(text[end + 1 : end + 1 + _FOUR_FOURS])
 
 
+_USUAL_MOST_DIGITS = 9
+
+
 class Phone(_Shape):
     """Phone numbers that say what they are by their form.
 
-    International: `+` and a country code in use (ITU E.164), 9 to 15 digits in all; with 00 for `+`
-    only where groups are set apart. North American: area code and exchange of the numbering plan,
-    groups set apart. Chinese: area code, hyphen, 7 or 8 digits.
+    International: `+` and a country code in use (ITU E.164), 9 to 15 digits in all, no more groups than
+    the numbers of the country have room for; with 00 for `+` only where groups are set apart. North
+    American: area code and exchange of the numbering plan, groups set apart. Chinese: area code,
+    hyphen, 7 or 8 digits.
     """
 
     kind = "phone"
     tag = "<PHONE>"
     hint = (
-        r"[+]\(?[1-9][0-9 .()-]{7}|00[1-9][0-9]{0,2}[ -]|[0-9][)）] ?[0-9]|[0-9][.-][0-9]{3,4}[.-][0-9]{4}"
-        "|0[1-9][0-9]{1,2}-[2-8]"
+        "[+]\\(?[1-9][0-9 .()）-]{7}|00[1-9][0-9]{0,2}[ )）-]|[0-9][)）] ?[0-9]"
+        "|[0-9][.-][0-9]{3,4}[.-][0-9]{4}|0[1-9][0-9]{1,2}-[2-8]"
     )
     # Those in use, without 1; groups of three digits by their first two.
     _country = (
@@ -253,31 +258,57 @@ class Phone(_Shape):
         r"|4(?:[013-9]|2[013])|5(?:[1-8]|0[0-9]|9[0-9])|6(?:[0-6]|7[0-9]|8[0-35-9]|9[0-2])"
         r"|8(?:[1246]|0[08]|5[02356]|8[0-368])|9(?:[0-58]|6[0-8]|7[0-79]|9[2-68]))"
     )
-    _digits = r"(?:[ .-]?\([0-9]{1,5}\))?(?:[ .-]?[0-9]){4,13}"
     _area = "[2-9][0-9]{2}"
     _behind_area = rf"[ .-]?{_area}[ .-][0-9]{{4}}(?!-[0-9])"
     _chinese_area = "(?:10|2[0-9]|[3-9][0-9]{2})"
     pattern = re.compile(
-        r"[+(（0-9](?<![0-9A-Za-z_+].)(?<![0-9][.-].)(?:"
-        rf"(?<=\+)1[ .-]?(?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}"
-        rf"|(?<=\+)(?:\({_country}\)|{_country}){_digits}"
-        rf"|(?<=0)0{_country}[ -]{_digits}"
+        r"[+(（0-9](?<![0-9A-Za-z+].)(?<![0-9A-Za-z]_.)(?<![0-9A-Za-z]__.)(?:(?<=\+)|(?<![0-9][.-].))(?:"
+        r"(?:(?<=\+)\(?|(?<=[(（])(?:\+|00)(?=[0-9]{1,3}[)）])|(?<=0)0(?=[0-9]{1,3}[ -]))"
+        rf"(?P<code>{_country})[)）]?|(?:"
+        rf"(?:(?<=\+)1|(?<=0)01(?=[ -]))[ .-]?(?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}"
         rf"|(?<=1)[ .-]?\({_area}\){_behind_area}"
         rf"|(?<=\(){_area}\){_behind_area}"
-        rf"|(?:(?<=1)[ .-]?[2-9]|(?<=[2-9]))[0-9]{{2}}([.-]){_area}\1[0-9]{{4}}(?!-[0-9])"
+        rf"|(?:(?<=1)[ .-]?[2-9]|(?<=[2-9]))[0-9]{{2}}([.-]){_area}\2[0-9]{{4}}(?!-[0-9])"
         rf"|(?:(?<=[(（])0{_chinese_area}[)）] ?|(?<=0){_chinese_area}-)[2-8]"
         r"(?:[0-9]{6,7}|[0-9]{2,3}[ -][0-9]{4})(?!-[0-9])"
-        rf"){_END}"
+        rf"){_END})"
     )
-    _chinese_mobile = re.compile("861[3-9][0-9]{9}")
+    _group = re.compile(rf"(?! (?:{_WHEN}))[ .-]?(?:\((?P<area>[0-9]{{1,5}})\)|(?P<digits>[0-9]{{1,15}}))")
+    _is_whole = re.compile(_NO_WORD)
+    _chinese_mobile = re.compile("1[3-9][0-9]{9}")
     _shortest, _longest = 9, 15
 
-    def accepts(self, match: re.Match[str]) -> bool:
-        """By the number of digits of an international one; `Mobile` finds the Chinese ones."""
-        if not match[0].startswith(("+", "00")):
-            return True
-        digits = self.value(match[0]).removeprefix("00")
-        return self._shortest <= len(digits) <= self._longest and not self._chinese_mobile.fullmatch(digits)
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Counts the groups behind a country code; `Mobile` finds the Chinese mobile numbers."""
+        place = 0
+        while match := self.pattern.search(text, place):
+            end = match.end() if match["code"] is None else self._end(text, match["code"], match.end())
+            if end is not None:
+                yield match.start(), end
+            place = end or match.start() + 1
+
+    def _end(self, text: str, code: str, place: int) -> int | None:
+        """Behind the last whole group for which the numbers of the country have room."""
+        most = MOST_DIGITS.get(code, _USUAL_MOST_DIGITS)
+        end, found, number, fewest = None, "", "", 0
+        while group := self._group.match(text, place):
+            digits = group["digits"] or group["area"]
+            place, room = group.end(), most + (number or digits).startswith("0")
+            if len(number) + len(digits) > room or (number and group["area"]):
+                fewest = min(most - 3, 8)
+                break
+            number += digits
+            # No number ends with a single digit.
+            if group["digits"] and len(digits) > 1:
+                if not self._is_whole.match(text, place):
+                    fewest = most - 1
+                    break
+                end, found = place, number
+        national = found.removeprefix("0")
+        total = len(code) + len(national)
+        if len(national) < fewest or not self._shortest <= total <= self._longest:
+            return None
+        return None if code == "86" and self._chinese_mobile.fullmatch(national) else end
 
 
 class Mobile(_Shape):
