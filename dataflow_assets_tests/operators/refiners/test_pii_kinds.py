@@ -173,6 +173,23 @@ def test_an_international_number_ends_with_a_group_of_its_own(text: str, redacte
     assert tagged(text) == redacted
 
 
+@pytest.mark.parametrize(
+    "number",
+    ["+86 138 001 38000", "+86.138.0013.8000", "+86 (138) 0013 8000", "0086 1380 013 8000",
+     "+86 13800 138000", "+86-138-00-13-80-00", "（+86）138.0013.8000", "(0086)138 0013 8000",
+     "+86 (0)138 0013 8000", "+86 0138 0013 8000", "+86138 00138000", "+86 1380 0138 000",
+     "+861380 0138 000"],
+)  # fmt: skip
+def test_a_chinese_mobile_with_its_country_code_has_any_groups(number: str):
+    assert tagged(f"电话{number} 10:00 {number}") == "电话<PHONE> 10:00 <PHONE>"
+    assert [span.value for span in redactor().spans(number)] == ["13800138000"]
+
+
+def test_groups_of_any_size_without_a_sign_of_the_country_are_no_mobile():
+    text = "86 15 203 04 1250 138 001 38000 +86 138 0013 80001"
+    assert tagged(text) == text
+
+
 def test_private_addresses_are_found_on_demand():
     text = "10.0.0.1 fe80::1 fd00::2 2001:db8::3 a::b 224.0.0.1"
     assert tagged(text, public_ips_only=False) == "<IP> <IP> <IP> <IP> a::b <IP>"
@@ -190,7 +207,7 @@ def test_check_digits_are_those_of_the_standards():
     "text",
     ["a" * 300_000 + "@", "a@" * 100_000, "1" * 300_000, "1 " * 150_000, "1-" * 150_000, "a:" * 150_000,
      "+1" * 100_000, "1." * 150_000, "(1" * 100_000, "京A" * 100_000, "a.b@c.de " * 30_000, "00" * 100_000,
-     "4111 " * 60_000, "+44 20" * 50_000, "0044 " * 60_000, "+44 " + "1 " * 150_000,
+     "4111 " * 60_000, "+86 1" * 60_000, "+44 20" * 50_000, "0044 " * 60_000, "+44 " + "1 " * 150_000,
      "138 0013 8000 " * 20_000],
 )  # fmt: skip
 def test_long_texts_take_time_in_proportion(text: str):

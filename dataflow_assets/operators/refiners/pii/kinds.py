@@ -312,14 +312,18 @@ class Phone(_Shape):
 
 
 class Mobile(_Shape):
-    """Chinese mobile numbers: 1, 3 to 9, and 9 more digits; +86 or 0086 before it belongs to it."""
+    """Chinese mobile numbers: 1, 3 to 9, and 9 more digits; +86 or 0086 before it belongs to it.
+
+    Groups are of 3, 4 and 4 digits, and of any number behind +86 or 0086.
+    """
 
     kind = "mobile"
     tag = "<PHONE>"
-    hint = "1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}"
-    _grouped = "[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}"
+    hint = "1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}|(?:[+]|00)86[ .()）01-]"
+    _any_groups = r"[ .-]?(?:\(0\)[ .-]?|0)?(?:\(1[3-9][0-9]\)|1[ .-]?[3-9][ .-]?[0-9])(?:[ .-]?[0-9]){8}"
     pattern = re.compile(
-        rf"[(（+018]{_FIRST}(?:(?:(?<=[(（])(?:\+|00)?86[)）]|(?<=\+)86|(?<=0)086|(?<=8)6)[ -]?1{_grouped}"
+        rf"[(（+018]{_FIRST}(?:(?:(?<=[(（])(?:\+|00)86[)）]|(?<=\+)86|(?<=0)086){_any_groups}"
+        rf"|(?:(?<=[(（])86[)）]|(?<=8)6)[ -]?1[3-9][0-9][ -]?[0-9]{{4}}[ -]?[0-9]{{4}}"
         rf"|(?<=1)[3-9][0-9]{{9}}|(?<=1)[3-9][0-9]([ -]?)[0-9]{{4}}([ -]?)[0-9]{{4}}){_END}"
     )
     # Another number in groups, which is told from a group more.
