@@ -1,4 +1,4 @@
-"""How many digits a phone number has at most behind its country code."""
+"""What the phone numbers of a country have in common behind its country code."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,9 +13,12 @@ _CODES = {
     12: "39 62 381 383 870 878 882 883 972",
     13: "43 49",
 }
-# The national plans behind ITU E.164, as the metadata of libphonenumber 9.0.43 (Apache 2.0) have them
+# From the national plans behind ITU E.164, as the metadata of libphonenumber 9.0.43 (Apache 2.0) have them
 # for landlines and mobiles. 49 is cut to the 13 digits that E.164 leaves it.
 MOST_DIGITS: Mapping[str, int] = MappingProxyType(
     {code: most for most, codes in _CODES.items() for code in codes.split()}
 )
 """The most digits of a national number, without its leading 0, by country code; 9 where none is given."""
+
+KEEPS_ZERO = frozenset(("39", "225", "241", "242", "378"))
+"""Country codes whose national numbers begin with a 0 that is dialled from abroad too."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from dataflow_assets.operators.refiners.pii.country_codes import MOST_DIGITS
+from dataflow_assets.operators.refiners.pii.country_codes import KEEPS_ZERO, MOST_DIGITS
 from dataflow_assets.text.check_digits import is_id_card, is_luhn
 
 PatternKind = Literal[
@@ -275,6 +275,7 @@ class Phone(_Shape):
     )
     _group = re.compile(rf"(?! (?:{_WHEN}))[ .-]?(?:\((?P<area>[0-9]{{1,5}})\)|(?P<digits>[0-9]{{1,15}}))")
     _is_whole = re.compile(_NO_WORD)
+    _international = re.compile(rf"[(（]?(?:\+|00)\(?(1|{_country})")
     _chinese_mobile = re.compile("1[3-9][0-9]{9}")
     _shortest, _longest = 9, 15
 
@@ -309,6 +310,16 @@ class Phone(_Shape):
         if len(national) < fewest or not self._shortest <= total <= self._longest:
             return None
         return None if code == "86" and self._chinese_mobile.fullmatch(national) else end
+
+    def value(self, found: str) -> str:
+        """As in E.164: `+`, country code, and the number without the 0 that is dialled within it."""
+        if international := self._international.match(found):
+            code, national = international[1], super().value(found[international.end() :])
+        elif found.startswith(("0", "(0", "（0")):
+            code, national = "86", super().value(found)
+        else:
+            code, national = "1", super().value(found).removeprefix("1")
+        return f"+{code}{national if code in KEEPS_ZERO else national.removeprefix('0')}"
 
 
 class Mobile(_Shape):
