@@ -137,7 +137,7 @@ def test_groups_that_go_on_are_no_number(text: str):
         ("_bob@site.com_ __bob@site.com__ _bob@site.com", "_<EMAIL>_ __<EMAIL>__ <EMAIL>"),
         ("zhang@163.com-王经理 bob@site.com--Bob bob@site.com-", "<EMAIL>-王经理 <EMAIL>--Bob <EMAIL>-"),
         ("bob@site.com_2024.pdf bob@my-site.co-op.org", "<EMAIL>_2024.pdf <EMAIL>"),
-        ("_13800138000_ __4111111111111111__ **010-65529988**", "_<PHONE>_ __<BANK_CARD>__ **<PHONE>**"),
+        ("_13800138000_ _4111111111111111_ **010-65529988**", "_<PHONE>_ _<BANK_CARD>_ **<PHONE>**"),
         ("_8.8.8.8_ _2606:4700::1111_ _京A12345_", "_<IP>_ _<IP>_ _<LICENCE_PLATE>_"),
         ("张三_13800138000 a_13800138000 13800138000_a", "张三_<PHONE> a_13800138000 13800138000_a"),
         ("a@logo.png_ _@x.com_", "a@logo.png_ _@x.com_"),

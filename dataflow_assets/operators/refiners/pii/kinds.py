@@ -20,9 +20,10 @@ PatternKind = Literal[
 
 # Behind the first character: not within a word, a longer number, or behind the point of a decimal. A
 # pattern that begins with a set of characters is searched many times faster than one that looks back.
-# Underscores with no word on their other side are emphasis of Markdown.
-_FIRST = r"(?<![0-9A-Za-z].)(?<![0-9A-Za-z]_.)(?<![0-9A-Za-z]__.)(?<![0-9]\..)"
-_NO_WORD = "(?!_{0,2}[0-9A-Za-z])"
+# An underscore with no word on its other side is emphasis of Markdown.
+_NO_WORD_BEFORE = "(?<![0-9A-Za-z].)(?<![0-9A-Za-z_]_.)"
+_FIRST = rf"{_NO_WORD_BEFORE}(?<![0-9]\..)"
+_NO_WORD = "(?!_?[0-9A-Za-z])"
 _END = rf"{_NO_WORD}(?!\.[0-9])"
 # Beside a number in groups: a hyphen more, a date or a time, a year that stands alone.
 _BEHIND_HYPHEN, _HYPHEN_NEXT = re.compile("(?<=[0-9]-)"), re.compile("-[0-9]")
@@ -43,7 +44,7 @@ class Detector(ABC):
 
     @abstractmethod
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Start and end of each finding, in the order of the text, none inside another."""
+        """Start and end of each finding. Of two that overlap the one that is given first counts."""
 
     def value(self, found: str) -> str:
         """What two spellings of the same have in common."""
@@ -137,7 +138,7 @@ class IPv6(_Shape):
     tag = "<IP>"
     hint = "(?:[0-9A-Fa-f]{1,4}:){7}|[0-9A-Fa-f]::|::[0-9A-Fa-f]"
     pattern = re.compile(
-        r"(?<![0-9A-Za-z:.])(?<![0-9A-Za-z]_)(?<![0-9A-Za-z]__)(?:[0-9A-Fa-f]{1,4}(?=:)|(?=::))"
+        r"(?<![0-9A-Za-z:.])(?<![0-9A-Za-z_]_)(?:[0-9A-Fa-f]{1,4}(?=:)|(?=::))"
         rf"(?::[0-9A-Fa-f]{{0,4}}){{2,7}}(?::|(?:(?<=:)[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}))?(?!:){_END}"
     )
     _unicast = ipaddress.IPv6Network("2000::/3")
@@ -261,17 +262,21 @@ class Phone(_Shape):
     _area = "[2-9][0-9]{2}"
     _behind_area = rf"[ .-]?{_area}[ .-][0-9]{{4}}(?!-[0-9])"
     _chinese_area = "(?:10|2[0-9]|[3-9][0-9]{2})"
+    # Two patterns, for signs that are rare are found fast.
+    _with_plus = re.compile(
+        r"[(（+](?=[0-9+(][0-9 .()）-]{7})(?<![0-9A-Za-z+].)(?<![0-9A-Za-z_]_.)(?:"
+        rf"(?:(?<=\+)\(?|(?<=[(（])\+(?=[0-9]{{1,3}}[)）]))(?P<code>{_country})[)）]?"
+        rf"|(?<=\+)1[ .-]?(?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}{_END})"
+    )
     pattern = re.compile(
-        r"[+(（0-9](?<![0-9A-Za-z+].)(?<![0-9A-Za-z]_.)(?<![0-9A-Za-z]__.)(?:(?<=\+)|(?<![0-9][.-].))(?:"
-        r"(?:(?<=\+)\(?|(?<=[(（])(?:\+|00)(?=[0-9]{1,3}[)）])|(?<=0)0(?=[0-9]{1,3}[ -]))"
-        rf"(?P<code>{_country})[)）]?|(?:"
-        rf"(?:(?<=\+)1|(?<=0)01(?=[ -]))[ .-]?(?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}"
+        r"[(（0-9](?<![0-9A-Za-z+].)(?=[0-9 .()）-]{9})(?<![0-9A-Za-z_]_.)(?<![0-9][.-].)(?:"
+        rf"(?:(?<=0)0(?=[0-9]{{1,3}}[ -])|(?<=[(（])00(?=[0-9]{{1,3}}[)）]))(?P<code>{_country})[)）]?|(?:"
+        rf"(?<=0)01[ -](?:\({_area}\)|{_area})[ .-]?{_area}[ .-]?[0-9]{{4}}"
         rf"|(?<=1)[ .-]?\({_area}\){_behind_area}"
         rf"|(?<=\(){_area}\){_behind_area}"
         rf"|(?:(?<=1)[ .-]?[2-9]|(?<=[2-9]))[0-9]{{2}}([.-]){_area}\2[0-9]{{4}}(?!-[0-9])"
         rf"|(?:(?<=[(（])0{_chinese_area}[)）] ?|(?<=0){_chinese_area}-)[2-8]"
-        r"(?:[0-9]{6,7}|[0-9]{2,3}[ -][0-9]{4})(?!-[0-9])"
-        rf"){_END})"
+        rf"(?:[0-9]{{6,7}}|[0-9]{{2,3}}[ -][0-9]{{4}})(?!-[0-9])){_END})"
     )
     _group = re.compile(rf"(?! (?:{_WHEN}))[ .-]?(?:\((?P<area>[0-9]{{1,5}})\)|(?P<digits>[0-9]{{1,15}}))")
     _is_whole = re.compile(_NO_WORD)
@@ -281,12 +286,13 @@ class Phone(_Shape):
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Counts the groups behind a country code; `Mobile` finds the Chinese mobile numbers."""
-        place = 0
-        while match := self.pattern.search(text, place):
-            end = match.end() if match["code"] is None else self._end(text, match["code"], match.end())
-            if end is not None:
-                yield match.start(), end
-            place = end or match.start() + 1
+        for pattern in (self._with_plus, self.pattern):
+            place = 0
+            while match := pattern.search(text, place):
+                end = match.end() if match["code"] is None else self._end(text, match["code"], match.end())
+                if end is not None:
+                    yield match.start(), end
+                place = end or match.start() + 1
 
     def _end(self, text: str, code: str, place: int) -> int | None:
         """Behind the last whole group for which the numbers of the country have room."""
@@ -330,7 +336,7 @@ class Mobile(_Shape):
 
     kind = "mobile"
     tag = "<PHONE>"
-    hint = "1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}|(?:[+]|00)86[ .()）01-]"
+    hint = "1[ .-]?[3-9](?:[ .)-]{0,2}[0-9]){9}"
     _any_groups = r"[ .-]?(?:\(0\)[ .-]?|0)?(?:\(1[3-9][0-9]\)|1[ .-]?[3-9][ .-]?[0-9])(?:[ .-]?[0-9]){8}"
     pattern = re.compile(
         rf"[(（+018]{_FIRST}(?:(?:(?<=[(（])(?:\+|00)86[)）]|(?<=\+)86|(?<=0)086){_any_groups}"
