@@ -279,6 +279,7 @@ class Phone(_Shape):
         rf"(?:[0-9]{{6,7}}|[0-9]{{2,3}}[ -][0-9]{{4}})(?!-[0-9])){_END})"
     )
     _group = re.compile(rf"(?! (?:{_WHEN}))[ .-]?(?:\((?P<area>[0-9]{{1,5}})\)|(?P<digits>[0-9]{{1,15}}))")
+    _00_behind_four = re.compile("(?<=[0-9]{4} )00")
     _is_whole = re.compile(_NO_WORD)
     _international = re.compile(rf"[(（]?(?:\+|00)\(?(1|{_country})")
     _chinese_mobile = re.compile("1[3-9][0-9]{9}")
@@ -286,13 +287,19 @@ class Phone(_Shape):
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Counts the groups behind a country code; `Mobile` finds the Chinese mobile numbers."""
+        ends = set()
         for pattern in (self._with_plus, self.pattern):
             place = 0
             while match := pattern.search(text, place):
-                end = match.end() if match["code"] is None else self._end(text, match["code"], match.end())
+                start, end, code = match.start(), match.end(), match["code"]
+                place = start + 1
+                if code is not None:
+                    goes_on = start - 1 not in ends and self._00_behind_four.match(text, start)
+                    end = None if goes_on else self._end(text, code, end)
                 if end is not None:
-                    yield match.start(), end
-                place = end or match.start() + 1
+                    yield start, end
+                    ends.add(end)
+                    place = end
 
     def _end(self, text: str, code: str, place: int) -> int | None:
         """Behind the last whole group for which the numbers of the country have room."""
