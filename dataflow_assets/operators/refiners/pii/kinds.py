@@ -213,7 +213,7 @@ class BankCard(_Shape):
             place = match.start() + 1
             # What looks like the last group may be a security code or the next word.
             for end in (match.end(), match.start("rest")) if match["rest"] else (match.end(),):
-                if self._is_card(text[match.start() : end]) and not self._goes_on(match, end, done):
+                if not self._goes_on(match, end, done) and self._is_card(text[match.start() : end]):
                     yield match.start(), end
                     place = done = end
                     break
@@ -262,7 +262,7 @@ class Phone(_Shape):
     _area = "[2-9][0-9]{2}"
     _behind_area = rf"[ .-]?{_area}[ .-][0-9]{{4}}(?!-[0-9])"
     _chinese_area = "(?:10|2[0-9]|[3-9][0-9]{2})"
-    # Two patterns, for signs that are rare are found fast.
+    # On its own, as many texts have no plus.
     _with_plus = re.compile(
         r"[(（+](?=[0-9+(][0-9 .()）-]{7})(?<![0-9A-Za-z+].)(?<![0-9A-Za-z_]_.)(?:"
         rf"(?:(?<=\+)\(?|(?<=[(（])\+(?=[0-9]{{1,3}}[)）]))(?P<code>{_country})[)）]?"
@@ -288,7 +288,7 @@ class Phone(_Shape):
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Counts the groups behind a country code; `Mobile` finds the Chinese mobile numbers."""
         ends = set()
-        for pattern in (self._with_plus, self.pattern):
+        for pattern in (self._with_plus, self.pattern) if "+" in text else (self.pattern,):
             place = 0
             while match := pattern.search(text, place):
                 start, end, code = match.start(), match.end(), match["code"]
