@@ -179,6 +179,7 @@ class RedactPii(_Redactor):
     """
 
     name = "redact_pii"
+    version = "2"
     Params = _RedactPiiParams
     params: _RedactPiiParams
 

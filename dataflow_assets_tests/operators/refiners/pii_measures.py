@@ -43,6 +43,11 @@ def _of_kind(operator: RedactPii, kind: str) -> Measured:
     return Measured(kind, len(positive), found, len(negative), wrong)
 
 
+def is_judged_right(operator: RedactPii, kind: str, sample: Sample) -> bool:
+    """Whether the value of the sample is found, or nothing where it has none."""
+    return _is_found(operator, kind, sample) == (sample.value is not None)
+
+
 def _is_found(operator: RedactPii, kind: str, sample: Sample) -> bool:
     """Whether there is just one finding of the kind, and within the value where there is one."""
     spans = [span for span in operator.spans(sample.text) if span.kind == kind]

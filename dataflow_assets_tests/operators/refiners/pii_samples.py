@@ -1,4 +1,4 @@
-"""Texts with and without personal data, made by rule: 240 of each for every kind of `redact_pii`.
+"""Texts with and without personal data, made by rule: 600 of each for every kind of `redact_pii`.
 
 A positive sample is a value in one of its spellings, put into a sentence. A negative sample is what
 looks like one: a wrong check digit, an impossible date, a part of a longer number, a decimal, a word.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dataflow_assets.text.check_digits import id_card_check_digit, luhn_check_digit
 
-SAMPLES_PER_KIND = 240
+SAMPLES_PER_KIND = 600
 _FRAMES = (
     "{}",
     "联系人{}请核对",
@@ -26,6 +26,28 @@ _FRAMES = (
     "a: {}\nb",
     "前{}\n后",
     "{}；另有说明",
+    # a time, a date or another number beside it
+    "{} 9:00-18:00",
+    "9:00-18:00 {}",
+    "10:00:00 {} 2024-01-15",
+    "2024-01-15 {} 10:00",
+    "{} 2024年1月5日",
+    "42 {}",
+    "{} 7",
+    "{} 12 times",
+    "{} 2024 was",
+    "1200 {}, 3.5",
+    "{}/42",
+    # marks of Markdown, Chinese neighbours
+    "**{}**",
+    "_{}_",
+    "`{}`",
+    "| 3 | {} | 4 |",
+    "* {}\n* 2",
+    "[{}](#a)",
+    "李四{}王五",
+    "电话：{}转8001",
+    "{}-王经理",
 )
 _WIDE = str.maketrans("0123456789+", "０１２３４５６７８９＋")
 Make = Callable[[random.Random], str]
@@ -76,7 +98,7 @@ def _grouped(number: str, sizes: Sequence[int], sign: str) -> str:
 def _in_longer_number(make: Make) -> Sequence[Make]:
     """A value with one or several digits, letters or an underscore next to it, or as a decimal."""
     return (
-        lambda dice: f"{dice.randint(1, 99)}{make(dice)}",
+        lambda dice: f"{dice.randint(1, 85)}{make(dice)}",  # 86 is the country code of mobile numbers
         lambda dice: f"{make(dice)}{dice.randint(0, 9)}",
         lambda dice: f"0.{make(dice)}",
         lambda dice: f"{make(dice)}{_word(dice, 2)}",

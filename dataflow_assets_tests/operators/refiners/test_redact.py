@@ -49,6 +49,33 @@ def test_a_pseudonym_is_the_same_for_every_spelling_and_in_every_text():
     assert len(first) == len("<PHONE_>") + 12
 
 
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["+1 415 555 2671", "415-555-2671", "(415) 555-2671", "+14155552671", "001 415-555-2671"],
+        ["010-65529988", "+86 10 65529988", "（010）65529988", "+86 (010) 6552 9988", "0086 10-6552-9988"],
+        ["+44 (0)20 7946 0958", "+44 20 7946 0958", "0044 20 7946 0958", "(+44) 020 7946 0958"],
+        ["+39 06 1234 5678", "+390612345678", "0039 06 12345678"],
+        ["13800138000", "+86 13800138000", "0086 138-0013-8000", "+86 (0)138 001 38000"],
+    ],
+)  # fmt: skip
+def test_all_spellings_of_a_phone_number_have_one_pseudonym(spellings: list[str]):
+    redacted = edited("redact_pii", [f"{spelling} 10:00" for spelling in spellings], PSEUDONYM)
+    assert len(set(redacted)) == 1
+    assert redacted[0].startswith("<PHONE_")
+
+
+def test_numbers_that_differ_by_their_country_have_two_pseudonyms():
+    numbers = [
+        "+39 06 1234 5678",
+        "+39 6 1234 5678",
+        "+44 20 7946 0958",
+        "+1 207 946 0958",
+        "+86 207 9460958",
+    ]
+    assert len(set(edited("redact_pii", numbers, PSEUDONYM))) == len(numbers)
+
+
 def test_another_key_makes_other_pseudonyms():
     old = edited("redact_pii", ["a@b.com"], PSEUDONYM)
     assert old != edited("redact_pii", ["a@b.com"], {**PSEUDONYM, "key": "a new key of the test"})
