@@ -47,15 +47,20 @@ def server() -> Iterator[str]:
     user = _user()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        data, port = folder / "data", _free_port()
+        data, own, port = folder / "data", folder / "tmp", _free_port()
         data.mkdir()
+        own.mkdir()
+        # a server that starts removes the temporary tables of all others in its folder of them
+        environment = {**os.environ, "TMPDIR": str(own)}
         (folder / "setup.sql").write_text(_SETUP)
         if user:
             folder.chmod(0o755)
             shutil.chown(data, user)
+            shutil.chown(own, user)
         made = subprocess.run(
             [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"],
             cwd=folder,
+            env=environment,
             user=user,
             capture_output=True,
             text=True,
@@ -72,7 +77,9 @@ def server() -> Iterator[str]:
             "--innodb-flush-log-at-trx-commit=2",
         ]
         with open(folder / "log", "wb") as log:
-            process = subprocess.Popen([daemon, "--no-defaults", *options], cwd=data, user=user, stderr=log)
+            process = subprocess.Popen(
+                [daemon, "--no-defaults", *options], cwd=data, env=environment, user=user, stderr=log
+            )
         try:
             url = f"mysql://writer:{PASSWORD}@127.0.0.1:{port}/corpora"
             _wait(process, port, folder / "log")
