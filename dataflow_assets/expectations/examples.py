@@ -17,7 +17,7 @@ from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.profiles.making import input_hashes, short_value
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import UPPER_HALF, hashes_of
+from dataflow_assets.profiles.sampling import hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
 MOST = 3
@@ -194,11 +194,10 @@ def _with_piece(column: str, evidence: Evidence) -> Iterator[Found]:
 def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
     """Rows whose inputs come with more than one label, those of one input beside each other."""
     joint = evidence.profile.pairs[pair_name(value.inputs, value.label)]
-    groups, labels = np.unique(joint.hashes & UPPER_HALF, return_counts=True)
-    wanted = groups[labels > 1]
+    wanted = joint.inputs.hashes[joint.conflicting]
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        inputs = input_hashes(table, value.inputs) & UPPER_HALF
+        inputs = input_hashes(table, value.inputs)
         places = np.flatnonzero(np.isin(inputs, wanted))
         return places[np.argsort(inputs[places], kind="stable")].tolist()
 

@@ -31,7 +31,7 @@ from dataflow_assets.pipeline.rule_grammar import (
 from dataflow_assets.profiles.making import short_value
 from dataflow_assets.profiles.numbers import QUANTILES, quantile
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import UPPER_HALF, Contents
+from dataflow_assets.profiles.sampling import Contents
 
 ENOUGH = 100
 _UNCOUNTED = 0.01
@@ -248,12 +248,10 @@ def _share_of_value(wanted: str, target: Target, evidence: Evidence, risk: float
 @_found.register
 def _(value: Conflicts, rule: Rule, target: None, evidence: Evidence, risk: float) -> Finding:
     joint = evidence.profile.pairs.get(pair_name(value.inputs, value.label))
-    if joint is None or not len(joint.hashes):
+    if joint is None:
         return NOTHING
-    _, groups = np.unique(joint.hashes & UPPER_HALF, return_inverse=True)
-    labels = np.bincount(groups)
-    rows = np.bincount(groups, weights=joint.counts).astype(np.int64)
-    return _of_groups(np.where(labels > 1, rows, 0), rows, joint.rate, risk)
+    rows = joint.inputs.counts
+    return _of_groups(np.where(joint.conflicting, rows, 0), rows, joint.inputs.rate, risk)
 
 
 @_found.register

@@ -27,12 +27,12 @@ from dataflow_assets.profiles.profile import MOST_ALL, Chosen, ColumnProfile, Pr
 from dataflow_assets.profiles.sampling import (
     MOST_ROWS_OF_A_BATCH,
     Contents,
+    Labelled,
     Rates,
     at_most,
     below,
     counted,
     hashes_of,
-    joined,
 )
 from dataflow_assets.profiles.texts import Tokenize, near_hashes
 
@@ -92,7 +92,7 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Prof
     if how.own:
         columns = {**_own_measures(_taken(table, sampled.chosen.deep), how.own), **columns}
     pairs = {
-        pair_name(pair.inputs, pair.label): _pair(table, pair)
+        pair_name(pair.inputs, pair.label): labels_of_inputs(table, pair)
         for pair in how.pairs
         if {*pair.inputs, pair.label} <= set(table.column_names)
     }
@@ -236,9 +236,9 @@ def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
         return float("nan")
 
 
-def _pair(table: pa.Table, pair: Pair) -> Contents:
-    """The different labels of each input."""
-    return Contents.of(joined(input_hashes(table, pair.inputs), hashes_of(table[pair.label])))
+def labels_of_inputs(table: pa.Table, pair: Pair) -> Labelled:
+    """The labels of each input."""
+    return Labelled.of(input_hashes(table, pair.inputs), hashes_of(table[pair.label]))
 
 
 def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dataflow_assets.batch import ColumnType
 from dataflow_assets.profiles.numbers import Sums, described
-from dataflow_assets.profiles.sampling import Contents, Rates, below
+from dataflow_assets.profiles.sampling import Contents, Labelled, Rates, below
 
 _MOST_TOP = 20
 MOST_ALL = 64  # values of a column that are all counted
@@ -77,7 +77,7 @@ class Profile:
     rates: Rates
     sample: Sample
     columns: dict[str, ColumnProfile]
-    pairs: dict[str, Contents] = field(default_factory=dict)
+    pairs: dict[str, Labelled] = field(default_factory=dict)
     chosen: Chosen | None = None
     _ascending: dict[tuple[str, str], np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -183,7 +183,7 @@ def merged(profiles: Iterable[Profile]) -> Profile:
         ),
         {name: _merged_column(name, parts) for name in names},
         {
-            name: Contents.merged([part.pairs[name] for part in parts if name in part.pairs])
+            name: Labelled.merged([part.pairs[name] for part in parts if name in part.pairs])
             for name in dict.fromkeys(name for part in parts for name in part.pairs)
         },
     )

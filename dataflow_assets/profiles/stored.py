@@ -17,9 +17,9 @@ from dataflow_assets.errors import StorageError
 from dataflow_assets.io.storage import storage_of
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import Chosen, ColumnProfile, Profile, Sample, Sampled
-from dataflow_assets.profiles.sampling import Contents, Rates, below
+from dataflow_assets.profiles.sampling import Contents, Labelled, Rates, below
 
-_VERSION = 4
+_VERSION = 5
 _Place = tuple[str, int, int]
 
 
@@ -58,7 +58,7 @@ def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
         "sample": arrays.add(profile.sample.cheap),
         "row_ids": profile.sample.row_ids,
         "columns": [[name, _column_head(column, arrays)] for name, column in profile.columns.items()],
-        "pairs": {name: _packed(contents, arrays) for name, contents in profile.pairs.items()},
+        "pairs": {name: _packed_labels(pair, arrays) for name, pair in profile.pairs.items()},
     }
     text = orjson.dumps(head)
     body = b"".join([len(text).to_bytes(8, "little"), text, b" " * (-len(text) % 8), *arrays.parts])
@@ -87,7 +87,7 @@ def from_bytes(data: bytes, batch: str, content_hash: str | None, settings: str)
         rates,
         Sample(hashes, hashes[below(hashes, rates.deep)], ids, [batch] * len(ids)),
         {name: _column_of(found, arrays) for name, found in head["columns"]},
-        {name: _unpacked(contents, arrays) for name, contents in head["pairs"].items()},
+        {name: _unpacked_labels(pair, arrays) for name, pair in head["pairs"].items()},
         head["chosen"] and _chosen_of(head["chosen"], arrays),
     )
 
@@ -182,3 +182,14 @@ def _unpacked(packed: list, arrays: memoryview) -> Contents:
     hashes = _array(arrays, place)
     counts = np.ones(len(hashes), np.int64) if repeated is None else _array(arrays, repeated).astype(np.int64)
     return Contents(hashes, counts, rate)
+
+
+def _packed_labels(pair: Labelled, arrays: _Written) -> list:
+    highest = arrays.add(pair.highest) if pair.conflicting.any() else None
+    return [_packed(pair.inputs, arrays), arrays.add(pair.lowest), highest]
+
+
+def _unpacked_labels(packed: list, arrays: memoryview) -> Labelled:
+    inputs, lowest, highest = packed
+    found = _array(arrays, lowest)
+    return Labelled(_unpacked(inputs, arrays), found, _array(arrays, highest) if highest else found)

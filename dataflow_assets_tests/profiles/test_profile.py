@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from dataflow_assets.batch import table_of
-from dataflow_assets.profiles.making import HowToProfile, Pair, profile_of_rows
+from dataflow_assets.profiles.making import HowToProfile, Pair, labels_of_inputs, profile_of_rows
 from dataflow_assets.profiles.profile import Profile, merged, pair_name
-from dataflow_assets.profiles.sampling import Rates, rates_for
+from dataflow_assets.profiles.sampling import Labelled, Rates, rates_for
 from dataflow_assets.profiles.stored import from_bytes, to_bytes
 
 SCHEMA = {
@@ -23,6 +24,7 @@ SCHEMA = {
     "ok": "bool",
     "messages": "json",
 }
+ASKED = Pair(("q",), "a")
 THIN = HowToProfile(Rates(0.2, 0.5))
 
 
@@ -126,9 +128,40 @@ def test_a_stored_profile_is_read_back_whole() -> None:
     assert again.as_json() == profile.as_json()
     assert again.sample.row_ids == profile.sample.row_ids
     name = pair_name(("kind",), "ok")
-    assert again.pairs[name].hashes.tolist() == profile.pairs[name].hashes.tolist()
+    assert _plain(again.pairs[name]) == _plain(profile.pairs[name])
+    assert again.pairs[name].conflicting.tolist() == [True] * 4
     assert from_bytes(data, "in_b00001", "other rows", "settings") is None
     assert from_bytes(data, "in_b00001", "hash", "other settings") is None
+
+
+def _plain(pair: Labelled) -> list:
+    return [
+        pair.inputs.rate,
+        *(array.tolist() for array in (*pair.inputs[:2], pair.lowest, pair.highest)),
+    ]
+
+
+def test_a_million_different_inputs_have_a_label_each() -> None:
+    numbers = pa.array(range(20_000_000, 21_000_000)).cast(pa.string())
+    table = pa.table({"q": pc.binary_join_element_wise("question", numbers, " "), "a": numbers})
+    found = merged(
+        Profile(part.num_rows, Rates(), merged([]).sample, {}, {"pair": labels_of_inputs(part, ASKED)})
+        for part in (table.slice(start, 250_000) for start in range(0, 1_000_000, 250_000))
+    ).pairs["pair"]
+    assert (len(found.inputs.hashes) > 4096, int(found.conflicting.sum())) == (True, 0)
+    assert _plain(found) == _plain(labels_of_inputs(table, ASKED))
+
+
+@pytest.mark.parametrize("size", [7, 100, 999])
+def test_the_labels_of_an_input_add_up_over_batches(size: int) -> None:
+    how, table = HowToProfile(pairs=(Pair(("text",), "n"), Pair(("kind",), "ok"))), rows(1000)
+    parts, whole = in_pieces(table, size, how).pairs, profile_of_rows(table, "b", how).pairs
+    assert {name: _plain(pair) for name, pair in parts.items()} == {
+        name: _plain(pair) for name, pair in whole.items()
+    }
+    counts = [pair.inputs.counts[pair.conflicting].sum() for pair in whole.values()]
+    texts = Counter(text for text in table["text"].to_pylist())
+    assert counts == [sum(count for count in texts.values() if count > 1), 1000]
 
 
 def test_labels_and_frequent_values_are_counted_exactly() -> None:
