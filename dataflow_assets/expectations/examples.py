@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from dataflow_assets.io.preview import shown_value
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.profiles.making import input_hashes, short_value
-from dataflow_assets.profiles.profile import pair_name
+from dataflow_assets.profiles.profile import Profile, pair_name
 from dataflow_assets.profiles.sampling import hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
@@ -45,7 +45,7 @@ Found = tuple[str, str, object, object]
 def examples_of(rule: Rule, target: Target | None, evidence: Evidence, found: Finding) -> list[ExampleRow]:
     """Rows that show why the rule is broken; none where no row does. Raises CorruptFile, StorageError."""
     rows: list[ExampleRow] = []
-    for batch, row_id, value, text in _found(rule, target, evidence, found):
+    for batch, row_id, value, text in _found(_one_sided(rule, found), target, evidence, found):
         shown = "" if value is None else shown_value(value, _VALUE_CHARS)
         rows.append(ExampleRow(batch, shown_value(row_id, _TEXT_CHARS), shown, _text(text)))
         if len(rows) == MOST:
@@ -53,21 +53,28 @@ def examples_of(rule: Rule, target: Target | None, evidence: Evidence, found: Fi
     return rows
 
 
+def _one_sided(rule: Rule, found: Finding) -> Rule:
+    """The half of a rule with `=` that is broken."""
+    if rule.op != "=" or found.value is None:
+        return rule
+    return replace(rule, op="<=" if found.value > rule.limit else ">=")
+
+
 def _text(value: object) -> str:
     return "" if value is None else shown_value(value, _TEXT_CHARS)
 
 
 def _found(rule: Rule, target: Target | None, evidence: Evidence, found: Finding) -> Iterable[Found]:
-    value = rule.value
+    value, too_many = rule.value, rule.op in ("<=", "<")
     if isinstance(value, Count):
-        return _dropped(value, rule, evidence)
+        return _dropped(value, evidence) if too_many != (value.of == "kept") else ()
     if isinstance(value, Conflicts):
-        return _conflicts(value, evidence)
+        return _conflicts(value, evidence) if too_many else ()
     assert target is not None
     if isinstance(value, OfColumn):
-        return _of_column(value, target, evidence)
+        return _of_column(value, too_many, target, evidence)
     if isinstance(value, ShareOf) and isinstance(value.operand, str):
-        return _with_label(value.operand, rule.op in ("<=", "<"), target, evidence)
+        return _with_label(value.operand, too_many, target, evidence)
     if isinstance(value, Drift) and isinstance(found.distance and found.distance.grown, str):
         assert found.distance is not None
         return _with_label(str(found.distance.grown), True, target, evidence)
@@ -139,24 +146,30 @@ def _with_label(label: str, wants_it: bool, target: Target, evidence: Evidence) 
             yield batch, row_id, found, _said_by(evidence.row(batch, row_id), target.column, evidence)
 
 
-def _of_column(value: OfColumn, target: Target, evidence: Evidence) -> Iterable[Found]:
+def _of_column(value: OfColumn, too_many: bool, target: Target, evidence: Evidence) -> Iterable[Found]:
+    if value.what == "null":
+        return _nulls(target.column, too_many, evidence)
+    if value.what == "distinct" or not too_many:
+        return ()
     if value.what == "boilerplate":
         return _with_piece(target.column, evidence)
-    if value.what == "null":
-        return _nulls(target.column, evidence)
-    return () if value.what == "distinct" else _repeated(value.what, target.column, evidence)
+    return _repeated(value.what, target.column, evidence)
 
 
-def _nulls(column: str, evidence: Evidence) -> Iterator[Found]:
-    """Rows without a value."""
+def _nulls(column: str, wants_null: bool, evidence: Evidence) -> Iterator[Found]:
+    """Rows without a value, or with one."""
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        return np.flatnonzero(table[column].is_null().to_numpy()).tolist()
+        return np.flatnonzero(table[column].is_null().to_numpy() == wants_null).tolist()
+
+    def has_one(part: Profile) -> bool:
+        nulls = part.columns[column].nulls if column in part.columns else part.rows
+        return (nulls if wants_null else part.rows - nulls) > 0
 
     pairs = zip(evidence.records, evidence.parts, strict=True)
-    having = {record.batch for record, part in pairs if column in part.columns and part.columns[column].nulls}
+    having = {record.batch for record, part in pairs if has_one(part)}
     for batch, row in _rows_where(evidence, [column], chosen, having):
-        yield batch, str(row[ROW_ID]), None, _said_by(row, None, evidence)
+        yield batch, str(row[ROW_ID]), row[column], _said_by(row, None, evidence)
 
 
 def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
@@ -206,9 +219,9 @@ def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
         yield batch, str(row[ROW_ID]), "null" if label is None else label, row[value.inputs[0]]
 
 
-def _dropped(value: Count, rule: Rule, evidence: Evidence) -> Iterator[Found]:
+def _dropped(value: Count, evidence: Evidence) -> Iterator[Found]:
     """Rows that were rejected or failed."""
-    if value.of == "rows" or (value.of != "kept" and rule.op in (">=", ">")):
+    if value.of == "rows":
         return
     parts = ("rejected", "failed") if value.of == "kept" else (value.of,)
     for record in evidence.records:
