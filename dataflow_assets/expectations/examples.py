@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
-from dataflow_assets.expectations.drift import places_in
+from dataflow_assets.expectations.drift import as_kept, places_in
 from dataflow_assets.expectations.evidence import Evidence
 from dataflow_assets.expectations.findings import Finding, compared, rows_of_kind
 from dataflow_assets.expectations.targets import Target
@@ -21,6 +21,7 @@ from dataflow_assets.profiles.sampling import hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
 MOST = 3
+_LARGE = 1e4
 _MOST_BATCHES = 5
 _TEXT_CHARS, _VALUE_CHARS = 60, 40
 
@@ -88,11 +89,11 @@ def _sampled(rule: Rule, target: Target, evidence: Evidence, found: Finding) -> 
     value = rule.value
     lowest_first = False
     if isinstance(value, StatOf):
-        wanted = ~compared(values, rule.op, rule.limit)
+        wanted = ~compared(values, target, rule.op, rule.limit)
         lowest_first = rule.op in (">=", ">")
     elif isinstance(value, ShareOf):
         assert not isinstance(value.operand, str)
-        wanted = compared(values, value.op, value.operand)
+        wanted = compared(values, target, value.op, value.operand)
         lowest_first = value.op in ("<", "<=")
         if rule.op in (">=", ">"):
             wanted, lowest_first = ~wanted, not lowest_first
@@ -101,7 +102,7 @@ def _sampled(rule: Rule, target: Target, evidence: Evidence, found: Finding) -> 
         reference = evidence.reference(value.reference)
         assert reference is not None
         edges = reference["columns"][target.column]["numbers"][target.measure]["edges"]
-        wanted = places_in(edges, values) == found.distance.grown
+        wanted = places_in(edges, as_kept(reference, values)) == found.distance.grown
     places = np.flatnonzero(wanted & there)
     order = np.argsort(values[places] if lowest_first else -values[places], kind="stable")
     yield from _at(places[order], values, target, evidence)
@@ -113,7 +114,14 @@ def _at(places: Iterable[int], values: np.ndarray, target: Target, evidence: Evi
         batch, row_id = sample.batches[place], sample.row_ids[place]
         number = float(values[place])
         text = _said_by(evidence.row(batch, row_id), target.column, evidence)
-        yield batch, row_id, int(number) if number.is_integer() else float(f"{number:.4g}"), text
+        yield batch, row_id, _shown_number(number), text
+
+
+def _shown_number(number: float) -> float:
+    """Four figures, of large numbers those before the point."""
+    if number.is_integer():
+        return int(number)
+    return float(f"{number:.4g}") if abs(number) < _LARGE else number
 
 
 def _said_by(row: dict[str, object], column: str | None, evidence: Evidence) -> object:

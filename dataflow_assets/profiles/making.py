@@ -40,7 +40,7 @@ _MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
 _TOP_CHARS = 120
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = 1e300  # a sum of 10^8 of them is a float
 OwnMeasure = Callable[[dict[str, object]], float | bool | None]
 
 
@@ -221,7 +221,7 @@ def _own_measures(deep: pa.Table, own: Mapping[str, OwnMeasure]) -> dict[str, Co
     rows = rows_of(deep)
     found = {}
     for name, measure in own.items():
-        values = np.array([_measured(measure, row) for row in rows], np.float64)
+        values = _finite(np.array([_measured(measure, row) for row in rows], np.float64))
         column = ColumnProfile("float64", int(np.isnan(values).sum()))
         column.sampled.deep["value"] = values
         found[name] = column
@@ -260,9 +260,13 @@ def _sums(column: pa.ChunkedArray) -> Sums:
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """The values as floats of 32 bits, at most the largest of them; NaN for what is null or not finite."""
-    numbers = pc.cast(column, pa.float64(), safe=False).to_numpy()
-    return np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), np.nan).astype(np.float32)
+    """The values as floats, whole numbers beyond 2^53 rounded; NaN for what is null or not finite."""
+    return _finite(pc.cast(column, pa.float64(), safe=False).to_numpy())
+
+
+def _finite(numbers: np.ndarray) -> np.ndarray:
+    """The numbers, at most 10^300 from 0; NaN for what is not finite."""
+    return np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), np.nan)
 
 
 def _spread(values: np.ndarray, is_there: np.ndarray) -> np.ndarray:

@@ -201,6 +201,28 @@ def test_a_reference_in_a_file(tmp_path):
     assert [result.passed for result in results(project).values()] == [False, False]
 
 
+@pytest.mark.parametrize("batch_rows", [100, 300])
+def test_large_numbers_drift_where_they_change_alone(tmp_path, batch_rows):
+    def late(seconds: int) -> list[dict]:
+        return [{"text": f"text {n}", "at": 1_700_000_000 + seconds + n % 3} for n in range(300)]
+
+    rules = ("psi(at, last_run) <= 0.2", 'psi(at, "old.json") <= 0.2')
+    project = project_with(tmp_path, late(0), *rules, batch_rows=batch_rows)
+    edges = [float(np.float32(1_700_000_000))]  # as files had numbers before they were 64-bit floats
+    old = {
+        "rows": 300,
+        "columns": {"at": {"numbers": {"value": {"edges": edges, "counts": [300, 0]}}, "labels": {}}},
+    }
+    (tmp_path / "old.json").write_text(json.dumps({"reference": old}))
+    project.run()
+    write(project, [*late(0), *late(0)])
+    project.run()
+    assert [result.passed for result in results(project).values()] == [True, True]
+    write(project, late(1))
+    project.run()
+    assert [result.passed for result in results(project).values()] == [False, True]
+
+
 def test_another_file_in_the_home_folder_is_another_reference(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()

@@ -107,6 +107,36 @@ def test_a_limit_that_no_32_bit_float_is(tmp_path, op, passed):
     assert [result.passed for result in found] == [passed] * 4
 
 
+LARGE = [
+    ("share(ts > 1700000300) <= 0.1", 0.4983, False),
+    ("share(ts >= 1700000301) = 0", 0.4983, False),
+    ("share(ts > 1700001000) > 0", 0, False),
+    ("share(ts = 1700000300) <= 0.1", 0.0017, True),
+    ("share(ms > 1700000000300) <= 0.1", 0.4983, False),
+    ("share(fraction > 1700000300.4) <= 0.1", 0.5, False),
+    ("ts.p95 <= 1700000300", 1700000569, False),
+    ("ts.max <= 1700000598", 1700000599, False),
+    ("ms.max <= 1700000000598", 1700000000599, False),
+    ("ms.min >= 1700000000001", 1700000000000, False),
+    ("ms.p05 = 1700000000028", 1700000000029, False),
+    ("id.max = 9007199254740992.0", 9007199254740992, True),
+]
+
+
+@pytest.mark.parametrize("batch_rows", [50, 600])
+def test_large_numbers_are_compared_as_they_are(tmp_path, batch_rows):
+    rows = [
+        {"ts": 1_700_000_000 + n, "ms": 1_700_000_000_000 + n, "fraction": 1_700_000_000.5 + n, "id": 2**53}
+        for n in range(600)
+    ]
+    rules = named(rule for rule, *_ in LARGE)
+    found = judged(tmp_path, rows, *rules, batch_rows=batch_rows)
+    told = [(result.rule, round(result.value, 4), result.passed) for result in found]
+    assert told == LARGE
+    assert [example.value for example in found[5].examples][:1] == ["1700000599.5"]
+    assert "found 1,700,000,000,599: 0.167% of 600 rows are > 1,700,000,000,598; e.g." in found[8].message
+
+
 @pytest.mark.parametrize(
     ("rule", "told"),
     [

@@ -246,6 +246,21 @@ def test_an_own_measure_does_not_hide_a_column_of_its_name() -> None:
     assert found["x"]["measures"]["value"]["max"] == 1
 
 
+def test_numbers_are_kept_as_they_are() -> None:
+    numbers = [1_700_000_000 + n for n in range(5)]
+    table = table_of(
+        {"row_id": [f"a:{n}" for n in range(5)], "x": numbers}, {"row_id": "string", "x": "int64"}
+    )
+    how = HowToProfile(own={"own": lambda row: float(row["x"]) + 0.5, "endless": lambda row: float("inf")})  # pyright: ignore[reportArgumentType]
+    profile = profile_of_rows(table, "b", how)
+    stored = from_bytes(to_bytes(profile, "h", "s"), "b", "h", "s")
+    assert stored is not None
+    for each in (profile, stored, merged([stored, profile_of_rows(table.slice(0, 0), "b", how)])):
+        assert each.measure("x", "value").tolist() == numbers
+        assert each.measure("own", "value").tolist() == [n + 0.5 for n in numbers]
+        assert each.as_json()["columns"]["endless"]["measures"] == {}
+
+
 def test_numbers_whose_sum_is_beyond_all_floats_have_a_mean() -> None:
     table = table_of(
         {"row_id": [f"a:{n}" for n in range(5)], "x": [1e308] * 5}, {"row_id": "string", "x": "float64"}
