@@ -52,7 +52,8 @@ def as_kept(reference: Mapping, values: np.ndarray) -> np.ndarray:
 
 
 def _column(profile: Profile, name: str, column: ColumnProfile) -> dict:
-    numbers = {measure: profile.measure(name, measure) for measure in profile.measures_of(name)}
+    measures = (*column.sampled.cheap, *column.sampled.deep)
+    numbers = {measure: profile.measure(name, measure) for measure in measures}
     found: dict = {
         "numbers": {measure: deciles(values)._asdict() for measure, values in numbers.items() if len(values)},
         "labels": {label: dict(profile.labels(name, label)) for label in column.sampled.labels},

@@ -200,13 +200,13 @@ def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
 def _with_piece(column: str, evidence: Evidence) -> Iterator[Found]:
     """Rows of the sample that share the line or sentence that most have."""
     pieces = evidence.profile.columns[column].sampled.pieces or []
-    counts = Counter(piece for row in pieces for piece in row)
+    counts = Counter(piece for text in pieces for piece in text or ())
     if not counts:
         return
     most = max(counts, key=lambda piece: counts[piece])
     sample = evidence.profile.sample
-    for place, row in enumerate(pieces):
-        if most in row:
+    for place, found in enumerate(pieces):
+        if most in (found or ()):
             batch, row_id = sample.batches[place], sample.row_ids[place]
             text = evidence.row(batch, row_id).get(column)
             yield batch, row_id, None, pieces_by_hash(str(text)).get(most, text)

@@ -120,10 +120,8 @@ def _(value: OfColumn, rule: Rule, target: Target, evidence: Evidence, risk: flo
     if value.what == "null":
         return share(column.nulls, profile.rows, risk)
     if value.what == "boilerplate":
-        pieces = column.sampled.pieces or []
-        found = profile.boilerplate(target.column)
-        cases = round((found or 0) * len(pieces))
-        return NOTHING if found is None else share(cases, len(pieces), risk, profile.rates.deep < 1)
+        found, texts = profile.boilerplate(target.column), len(profile.pieces(target.column))
+        return NOTHING if found is None else share(round(found * texts), texts, risk, profile.rates.deep < 1)
     if value.what == "distinct":
         return _distinct(len(column.top)) if column.kind == "bool" else _distinct_of(column.contents, risk)
     contents = column.near if value.what == "near_duplicates" else column.contents

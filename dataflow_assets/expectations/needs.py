@@ -1,4 +1,4 @@
-"""What the rules of a step need: labels beside inputs, texts in depth, files; and what is wrong with them."""
+"""What the rules of a step need: labels beside inputs, files; and what is wrong with them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +9,8 @@ from dataflow_assets.expectations.targets import Columns, target_of
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.expectations import ExpectSpec
 from dataflow_assets.pipeline.problems import listed, shown
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File, OfColumn
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File
 from dataflow_assets.profiles.making import Pair
-from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
-
-_IN_DEPTH = {*TEXT_MEASURES, *TEXT_LABELS} - {"chars"}
 
 
 def pairs_of(rules: Sequence[ExpectSpec]) -> tuple[Pair, ...]:
@@ -21,19 +18,6 @@ def pairs_of(rules: Sequence[ExpectSpec]) -> tuple[Pair, ...]:
     values = (rule.rule.value for rule in rules)
     pairs = {Pair(value.inputs, value.label) for value in values if isinstance(value, Conflicts)}
     return tuple(sorted(pairs, key=lambda pair: (pair.inputs, pair.label)))
-
-
-def read_texts(rules: Sequence[ExpectSpec]) -> bool:
-    """Whether they look at how texts are written; then short ones are measured too."""
-    return any(_reads_texts(rule) for rule in rules)
-
-
-def _reads_texts(rule: ExpectSpec) -> bool:
-    value = rule.rule.value
-    if isinstance(value, OfColumn):
-        return value.what in ("near_duplicates", "boilerplate")
-    path = getattr(value, "path", None)
-    return path is not None and path.names[-1] in _IN_DEPTH
 
 
 def problems_of_rules(

@@ -36,7 +36,6 @@ from dataflow_assets.profiles.sampling import (
 )
 from dataflow_assets.profiles.texts import Tokenize, near_hashes
 
-_MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
 _TOP_CHARS = 120
@@ -54,16 +53,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class HowToProfile:
-    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label.
-
-    Short values are measured as texts only with `short_texts`.
-    """
+    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label."""
 
     rates: Rates = field(default_factory=Rates)
     tokenize: Tokenize | None = None
     own: Mapping[str, OwnMeasure] = field(default_factory=dict)
     pairs: Sequence[Pair] = ()
-    short_texts: bool = False
 
 
 class _Batch(NamedTuple):
@@ -153,10 +148,7 @@ def _measured_column(batch: _Batch, name: str, kind: ColumnType, how: HowToProfi
 
 
 def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how: HowToProfile) -> None:
-    """Contents of all rows, lengths of the cheap sample, the rest of the deep one.
-
-    Short values are names and labels: how they are written is measured only where that is asked for.
-    """
+    """Contents of all rows, lengths of the cheap sample, the rest of the deep one."""
     series = pl.Series(column)
     hashes = series.hash().to_numpy()
     is_there = column.is_valid().to_numpy()
@@ -166,8 +158,7 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how
     found.top, found.top_is_all = _top(series, hashes, distinct, counts)
     cheap = series if batch.chosen.cheap is None else series[batch.chosen.cheap]
     found.sampled.cheap["chars"] = cheap.str.len_chars().to_numpy().astype(np.float32)
-    if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
-        return
+    found.text_bytes = pc.sum(pc.binary_length(there)).as_py() or 0
     chosen = np.arange(len(column)) if batch.chosen.deep is None else batch.chosen.deep
     is_there = is_there[chosen]
     texts = [text for text in series[chosen].to_list() if text is not None]
@@ -177,7 +168,7 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how
             found.sampled.deep[name] = _spread(values, is_there)
     languages, pieces = iter(measured.languages), iter(measured.pieces)
     found.sampled.labels["language"] = [next(languages) if each else None for each in is_there]
-    found.sampled.pieces = [next(pieces) if each else [] for each in is_there]
+    found.sampled.pieces = [next(pieces) if each else None for each in is_there]
     found.near = Contents.of(near_hashes(there, batch.rates.deep), batch.rates.deep)
 
 

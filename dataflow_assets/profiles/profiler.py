@@ -40,22 +40,21 @@ class StepBefore(NamedTuple):
 class Profiler:
     """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name.
 
-    `pairs` and `short_texts` are what the rules of the step look at beside the usual. What is as it was in
-    the step `before` is taken from its profile.
+    `pairs` are what the rules of the step look at beside the usual. What is as it was in the step `before` is
+    taken from its profile.
     """
 
     rates: Rates
     tokenizer: TokenizerFile | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[Pair, ...] = ()
-    short_texts: bool = False
     before: StepBefore | None = None
 
     @cached_property
     def settings(self) -> str:
         """What profiles must have in common to be put together; the rates may differ."""
         pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
-        return hash_of([self.measures, fingerprint_of_hashing(), pairs, self.short_texts])
+        return hash_of([self.measures, fingerprint_of_hashing(), pairs])
 
     @cached_property
     def measures(self) -> str:
@@ -99,11 +98,11 @@ class Profiler:
         """What is measured, with its functions at hand. Raises ConfigError where one is not there."""
         own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
         tokenize = None if self.tokenizer is None else _tokenize(self.tokenizer)
-        return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
+        return HowToProfile(self.rates, tokenize, own, self.pairs)
 
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         own = dict(self.own)
-        return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.short_texts, self.before)
+        return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.before)
 
 
 def _before(step: StepBefore, key: str) -> Profile | None:

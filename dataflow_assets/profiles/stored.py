@@ -20,6 +20,7 @@ from dataflow_assets.profiles.profile import Chosen, ColumnProfile, Profile, Sam
 from dataflow_assets.profiles.sampling import Contents, Labelled, Rates, below
 
 _VERSION = 5
+_NO_TEXT = -1
 _Place = tuple[str, int, int]
 
 
@@ -118,12 +119,13 @@ def _column_head(column: ColumnProfile, arrays: _Written) -> dict:
     sampled = column.sampled
     pieces = None
     if sampled.pieces is not None:
-        lengths = np.array([len(each) for each in sampled.pieces], np.uint32)
-        flat = np.array([piece for each in sampled.pieces for piece in each], np.uint64)
+        lengths = np.array([_NO_TEXT if each is None else len(each) for each in sampled.pieces], np.int32)
+        flat = np.array([piece for each in sampled.pieces for piece in each or ()], np.uint64)
         pieces = [arrays.add(lengths), arrays.add(flat)]
     return {
         "kind": column.kind,
         "nulls": column.nulls,
+        "text_bytes": column.text_bytes,
         "sums": column.sums and list(column.sums),
         "contents": column.contents and _packed(column.contents, arrays),
         "near": column.near and _packed(column.near, arrays),
@@ -141,8 +143,12 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
     pieces = None
     if head["pieces"] is not None:
         lengths, flat = (_array(arrays, place) for place in head["pieces"])
-        listed, ends = flat.tolist(), [0, *np.cumsum(lengths).tolist()]
-        pieces = [listed[start:end] for start, end in pairwise(ends)]
+        listed, ends = flat.tolist(), [0, *np.cumsum(np.maximum(lengths, 0)).tolist()]
+        is_there = (lengths != _NO_TEXT).tolist()
+        pieces = [
+            listed[start:end] if text else None
+            for (start, end), text in zip(pairwise(ends), is_there, strict=True)
+        ]
     return ColumnProfile(
         head["kind"],
         head["nulls"],
@@ -157,6 +163,7 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
             head["labels"],
             pieces,
         ),
+        head["text_bytes"],
         head["hash"],
     )
 

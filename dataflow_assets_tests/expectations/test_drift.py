@@ -21,6 +21,7 @@ from dataflow_assets.profiles.profile import merged
 from dataflow_assets_tests.expectations.projects import (
     error,
     fresh_work,
+    named,
     project_with,
     results,
     steps,
@@ -94,6 +95,27 @@ def test_a_step_that_changes_its_rows_drifts_from_the_step_before(tmp_path):
     assert [result.passed for result in found.values()] == [False, True, True]
     assert "between 400 values and 400 of the reference (by chance up to" in found[rules[0]].message
     assert len(found[rules[0]].examples) == 3
+
+
+def test_short_texts_drift_too(tmp_path):
+    project = project_with(tmp_path, [{"text": "Why is it so?"}] * 300, "rows > 1")
+    project.run()
+    found = profile_file(profile_of(project.work, "looked-at"), "small", "looked-at")
+    (tmp_path / "good.json").write_bytes(found)
+    rules = [
+        f"{value}, {then}) <= 0.1"
+        for value in ("js(language", "psi(tokens")
+        for then in ("before", '"good.json"')
+    ]
+    project.set_steps(steps(*named(rules)))
+    file = tmp_path / "small.yaml"
+    changes = "dataflow_assets_tests.expectations.row_functions:in_chinese"
+    file.write_text(file.read_text().replace("dataflow_assets_tests.walk:nothing_new", changes, 1))
+    project.work = fresh_work(project)
+    project.run()
+    assert [(result.rule, result.passed) for result in results(project).values()] == [
+        (rule, False) for rule in rules
+    ]
 
 
 @pytest.mark.parametrize("batch_rows", [100, 5000])

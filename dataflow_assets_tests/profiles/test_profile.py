@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from dataflow_assets.batch import table_of
+from dataflow_assets.expectations.drift import reference_of
 from dataflow_assets.profiles.making import HowToProfile, Pair, labels_of_inputs, profile_of_rows
 from dataflow_assets.profiles.profile import Profile, merged, pair_name
 from dataflow_assets.profiles.sampling import Labelled, Rates, rates_for
@@ -74,6 +75,23 @@ def as_json(profile: Profile) -> dict:
 def test_batches_add_up_to_the_whole(size: int, how: HowToProfile) -> None:
     table = rows(1000)
     assert as_json(in_pieces(table, size, how)) == as_json(profile_of_rows(table, "b", how))
+
+
+@pytest.mark.parametrize("size", [10, 40, 400])
+@pytest.mark.parametrize("long", [20, 200])
+def test_how_short_and_long_titles_are_cut_into_batches_makes_no_difference(size: int, long: int) -> None:
+    titles: list[str | None] = ["Wet tea", None] * 200
+    titles[:long] = ["All of this is about the tea that we had. Subscribe to our news."] * long
+    table = table_of(
+        {"row_id": [f"in:{n}" for n in range(400)], "title": titles}, {"row_id": "string", "title": "string"}
+    )
+    parts, whole = in_pieces(table, size, HowToProfile()), profile_of_rows(table, "b", HowToProfile())
+    assert parts.as_json()["columns"] == whole.as_json()["columns"]
+    assert reference_of(parts) == reference_of(whole)
+    assert parts.boilerplate("title") == long / (200 + long / 2)
+    assert ("tokens" in parts.measures_of("title"), "language" in parts.labels_of("title")) == (
+        long > 20,
+    ) * 2
 
 
 def test_parts_at_several_rates_add_up_at_the_lowest() -> None:
