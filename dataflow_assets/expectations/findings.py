@@ -16,12 +16,14 @@ from dataflow_assets.expectations.drift import (
     value_counts,
 )
 from dataflow_assets.expectations.evidence import Evidence
+from dataflow_assets.expectations.references import check_has
 from dataflow_assets.expectations.targets import VALUE, Target
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline.rule_grammar import (
     Conflicts,
     Count,
     Drift,
+    File,
     OfColumn,
     Rule,
     ShareOf,
@@ -260,6 +262,8 @@ def _(value: Conflicts, rule: Rule, target: None, evidence: Evidence, risk: floa
 def _(value: Drift, rule: Rule, target: Target, evidence: Evidence, risk: float) -> Finding:
     """Nothing where there is no reference yet, or it has nothing of the kind."""
     reference = evidence.reference(value.reference) or {"columns": {}}
+    if isinstance(value.reference, File):
+        check_has(reference, value.reference.name, target)
     before = reference["columns"].get(target.column)
     column = evidence.profile.columns.get(target.column)
     if before is None or column is None:

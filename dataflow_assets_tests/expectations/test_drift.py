@@ -281,10 +281,30 @@ def test_a_reference_that_cannot_be_read_is_told_before_a_row_is(tmp_path, conte
     assert "dataflow-assets profile PIPELINE" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ('psi(number, "good.json") <= 1', "has no column 'number' (it has: text)"),
+        ('psi(tokens, "good.json") <= 1', "has no 'tokens' of the column 'text' (it has: words)"),
+        ('js(language, "good.json") <= 1', "has no 'language' of the column 'text' (it has: words)"),
+        ('js(text, "good.json") <= 1', "has no values of the column 'text' (it has: words)"),
+    ],
+)
+def test_a_reference_that_lacks_what_is_compared_is_told_before_a_row_is_read(tmp_path, rule, told):
+    bins = {"words": {"edges": [], "counts": [1]}}
+    good = {"columns": {"text": {"numbers": bins, "labels": {"language": {}}}}}
+    project = project_with(tmp_path, rows(3), rule)
+    (tmp_path / "good.json").write_text(json.dumps({"reference": good}))
+    with pytest.raises(ConfigError, match="step 1 'looked-at'") as raised:
+        project.work.check_before_run()
+    assert f"the reference good.json {told}; `dataflow-assets profile PIPELINE" in str(raised.value)
+
+
 def test_a_reference_that_is_lost_later_breaks_the_rule_and_not_the_status(tmp_path):
     rule = 'psi(words, "good.json") <= 0.2'
     project = project_with(tmp_path, rows(300), rule)
-    (tmp_path / "good.json").write_text(json.dumps({"reference": {"rows": 0, "columns": {}}}))
+    good = {"columns": {"text": {"numbers": {"words": {"edges": [], "counts": [1]}}, "labels": {}}}}
+    (tmp_path / "good.json").write_text(json.dumps({"reference": good}))
     project.run()
     assert results(project)[rule].passed is True
     (tmp_path / "good.json").unlink()
