@@ -53,12 +53,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class HowToProfile:
-    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label."""
+    """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label.
+
+    `tell` hears of the first row of a batch on which an own measure raises: its name, the row and the error.
+    """
 
     rates: Rates = field(default_factory=Rates)
     tokenize: Tokenize | None = None
     own: Mapping[str, OwnMeasure] = field(default_factory=dict)
     pairs: Sequence[Pair] = ()
+    tell: Callable[[str, object, Exception], None] | None = None
 
 
 class _Batch(NamedTuple):
@@ -85,7 +89,7 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Prof
         sampled, known = _sampled(table, ids, batch, how.rates), {}
     columns = {name: _column(sampled, name, how, known) for name in schema_of(table) if name != ROW_ID}
     if how.own:
-        columns = {**_own_measures(_taken(table, sampled.chosen.deep), how.own), **columns}
+        columns = {**_own_measures(_taken(table, sampled.chosen.deep), how), **columns}
     pairs = {
         pair_name(pair.inputs, pair.label): labels_of_inputs(table, pair)
         for pair in how.pairs
@@ -207,23 +211,27 @@ def _add_conversations(found: ColumnProfile, values: Sequence[object], tokenize:
     found.sampled.labels["last_role"] = [each[-1][0] if each else None for each in turns]
 
 
-def _own_measures(deep: pa.Table, own: Mapping[str, OwnMeasure]) -> dict[str, ColumnProfile]:
+def _own_measures(deep: pa.Table, how: HowToProfile) -> dict[str, ColumnProfile]:
     """A column for each measure of a person's own; a row on which it raises has no value."""
     rows = rows_of(deep)
     found = {}
-    for name, measure in own.items():
-        values = _finite(np.array([_measured(measure, row) for row in rows], np.float64))
+    for name, measure in how.own.items():
+        errors: list[tuple[object, Exception]] = []
+        values = _finite(np.array([_measured(measure, row, errors) for row in rows], np.float64))
+        if errors and how.tell is not None:
+            how.tell(name, *errors[0])
         column = ColumnProfile("float64", int(np.isnan(values).sum()))
         column.sampled.deep["value"] = values
         found[name] = column
     return found
 
 
-def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
+def _measured(measure: OwnMeasure, row: dict[str, object], errors: list) -> float:
     try:
         value = measure(dict(row))
         return float("nan") if value is None else float(value)
-    except Exception:  # noqa: BLE001  a measure never stops the work that it looks at
+    except Exception as error:  # noqa: BLE001  a measure never stops the work that it looks at
+        errors.append((row[ROW_ID], error))
         return float("nan")
 
 

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 _MEASURES_VERSION = 3
 # By step, batch and settings. A batch goes from step to step: the next one asks for what was just made.
 _made_lately: Remembered[tuple[str, str, str], Profile] = Remembered(4)
+
+_told: dict[tuple[str, str], object] = {}
 
 
 class StepBefore(NamedTuple):
@@ -74,7 +76,8 @@ class Profiler:
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        profile = profile_of_rows(rows, key, self.how, self.before and _before(self.before, key))
+        how = replace(self.how, tell=partial(_tell_once, str(folder.path)))
+        profile = profile_of_rows(rows, key, how, self.before and _before(self.before, key))
         write_profile(_file(folder, key), profile, content_hash, self.settings)
         _made_lately.keep((str(folder.path), key, self.settings), profile)
         return profile
@@ -103,6 +106,16 @@ class Profiler:
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         own = dict(self.own)
         return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.before)
+
+
+def _tell_once(folder: str, measure: str, row_id: object, error: Exception) -> None:
+    """Logs the first error of an own measure in a step."""
+    mark = object()  # batches are measured in threads: one of them finds its own mark
+    if _told.setdefault((folder, measure), mark) is mark:
+        name, why = Path(folder).name, f"{type(error).__name__}: {error}"
+        _log.warning(
+            "the own measure %r raised on row %r of %s, which has no value: %s", measure, row_id, name, why
+        )
 
 
 def _before(step: StepBefore, key: str) -> Profile | None:
