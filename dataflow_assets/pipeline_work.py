@@ -12,7 +12,7 @@ from dataflow_assets.engines.where_it_pays import Payoff
 from dataflow_assets.engines.whole_batches import MadeHere
 from dataflow_assets.engines.worker_pool import WorkerPools
 from dataflow_assets.errors import ConfigError, MissingBatch
-from dataflow_assets.expectations.needs import check_references, pairs_of, read_texts
+from dataflow_assets.expectations.needs import check_references, pairs_of
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
 from dataflow_assets.fingerprints import hash_of
@@ -202,7 +202,7 @@ class PipelineWork:
         found = self._profiler_alone(name)
         parents = [] if name == SOURCE else self.pipeline.parents(self.pipeline.step(name))
         before = self._profiler_alone(parents[0]) if parents else None
-        if found is None or before is None or before.short_texts != found.short_texts:
+        if found is None or before is None:
             return found
         return replace(found, before=StepBefore(self.folder_of(parents[0]), before.settings))
 
@@ -213,7 +213,7 @@ class PipelineWork:
         tokenizer = find_tokenizer(spec.tokenizer, self.pipeline.base_dir) if spec.tokenizer else None
         rules = [] if name == SOURCE else self.pipeline.step(name).expect
         rates = rates_for(self._source_bytes, spec.share)
-        return Profiler(rates, tokenizer, spec.measures, pairs_of(rules), read_texts(rules))
+        return Profiler(rates, tokenizer, spec.measures, pairs_of(rules))
 
     def has_profile(self, asset: str) -> bool:
         """Whether the asset has profiles: the source and steps do, states of steps do not."""

@@ -46,12 +46,12 @@ def _print_profile(profile: Profile, step: str) -> None:
     sampled = plain["sampled_rows"]
     print_line(f"{step}: {profile.rows:,} rows, {sampled:,} of them measured in all ways")
     rows = [
-        (column, measure, *(number_text(numbers[name]) for name in _SHOWN))
+        (column, measure, f"{numbers['count']:,}", *(number_text(numbers[name]) for name in _SHOWN))
         for column, found in plain["columns"].items()
         for measure, numbers in found["measures"].items()
     ]
     if rows:
-        print_table(("column", "measure", *_SHOWN), rows, right=_SHOWN)
+        print_table(("column", "measure", "rows", *_SHOWN), rows, right=("rows", *_SHOWN))
     for column, found in plain["columns"].items():
         print_line(f"{column}: {', '.join(_facts(found))}")
 

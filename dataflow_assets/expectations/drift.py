@@ -12,6 +12,7 @@ from dataflow_assets.profiles.profile import ColumnProfile, Profile
 _DECILES = np.arange(1, 10) / 10
 _NATS_OF_A_BIT = math.log(2)
 _OTHERS = "…"
+_NUMBER_BITS = "number_bits"
 # A batch counts its 16 most frequent values at least: one with more than a 17th of the rows is among them.
 _SURELY_COUNTED = 1 / 17
 
@@ -40,12 +41,19 @@ def reference_of(profile: Profile) -> dict:
     """What drift is measured against, as plain JSON: bins of each measure, counts of each label and value."""
     return {
         "rows": profile.rows,
+        _NUMBER_BITS: 64,
         "columns": {name: _column(profile, name, column) for name, column in profile.columns.items()},
     }
 
 
+def as_kept(reference: Mapping, values: np.ndarray) -> np.ndarray:
+    """The values as those of the reference were kept, of which the edges are: once as floats of 32 bits."""
+    return values if reference.get(_NUMBER_BITS) == 64 else values.astype(np.float32)
+
+
 def _column(profile: Profile, name: str, column: ColumnProfile) -> dict:
-    numbers = {measure: profile.measure(name, measure) for measure in profile.measures_of(name)}
+    measures = (*column.sampled.cheap, *column.sampled.deep)
+    numbers = {measure: profile.measure(name, measure) for measure in measures}
     found: dict = {
         "numbers": {measure: deciles(values)._asdict() for measure, values in numbers.items() if len(values)},
         "labels": {label: dict(profile.labels(name, label)) for label in column.sampled.labels},

@@ -94,13 +94,11 @@ class Evidence:
         """The profile of the parents: each column from the first of them that has it."""
         keys = [record.batch for record in self.records]
         operator = self.work.pipeline.operator(self.step.name)
-        columns: dict = {}
-        rows = 0
+        before: dict = {}
         for parent in self.work.pipeline.parents(self.step.name):
             found = reference_of(profile_of(self.work, parent, None if operator.regroups else keys))
-            columns = {**found["columns"], **columns}
-            rows = rows or found["rows"]
-        return {"rows": rows, "columns": columns}
+            before = {**found, **before, "columns": {**found["columns"], **before.get("columns", {})}}
+        return before
 
 
 def contents_of(records: Sequence[CommitRecord]) -> str:

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID
-from dataflow_assets.expectations.drift import places_in
+from dataflow_assets.expectations.drift import as_kept, places_in
 from dataflow_assets.expectations.evidence import Evidence
 from dataflow_assets.expectations.findings import Finding, compared, rows_of_kind
 from dataflow_assets.expectations.targets import Target
@@ -16,11 +16,12 @@ from dataflow_assets.io.preview import shown_value
 from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.profiles.making import input_hashes, short_value
-from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import UPPER_HALF, hashes_of
+from dataflow_assets.profiles.profile import Profile, pair_name
+from dataflow_assets.profiles.sampling import hashes_of
 from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
 
 MOST = 3
+_LARGE = 1e4
 _MOST_BATCHES = 5
 _TEXT_CHARS, _VALUE_CHARS = 60, 40
 
@@ -45,7 +46,7 @@ Found = tuple[str, str, object, object]
 def examples_of(rule: Rule, target: Target | None, evidence: Evidence, found: Finding) -> list[ExampleRow]:
     """Rows that show why the rule is broken; none where no row does. Raises CorruptFile, StorageError."""
     rows: list[ExampleRow] = []
-    for batch, row_id, value, text in _found(rule, target, evidence, found):
+    for batch, row_id, value, text in _found(_one_sided(rule, found), target, evidence, found):
         shown = "" if value is None else shown_value(value, _VALUE_CHARS)
         rows.append(ExampleRow(batch, shown_value(row_id, _TEXT_CHARS), shown, _text(text)))
         if len(rows) == MOST:
@@ -53,21 +54,28 @@ def examples_of(rule: Rule, target: Target | None, evidence: Evidence, found: Fi
     return rows
 
 
+def _one_sided(rule: Rule, found: Finding) -> Rule:
+    """The half of a rule with `=` that is broken."""
+    if rule.op != "=" or found.value is None:
+        return rule
+    return replace(rule, op="<=" if found.value > rule.limit else ">=")
+
+
 def _text(value: object) -> str:
     return "" if value is None else shown_value(value, _TEXT_CHARS)
 
 
 def _found(rule: Rule, target: Target | None, evidence: Evidence, found: Finding) -> Iterable[Found]:
-    value = rule.value
+    value, too_many = rule.value, rule.op in ("<=", "<")
     if isinstance(value, Count):
-        return _dropped(value, rule, evidence)
+        return _dropped(value, evidence) if too_many != (value.of == "kept") else ()
     if isinstance(value, Conflicts):
-        return _conflicts(value, evidence)
+        return _conflicts(value, evidence) if too_many else ()
     assert target is not None
     if isinstance(value, OfColumn):
-        return _of_column(value, target, evidence)
+        return _of_column(value, too_many, target, evidence)
     if isinstance(value, ShareOf) and isinstance(value.operand, str):
-        return _with_label(value.operand, rule.op in ("<=", "<"), target, evidence)
+        return _with_label(value.operand, too_many, target, evidence)
     if isinstance(value, Drift) and isinstance(found.distance and found.distance.grown, str):
         assert found.distance is not None
         return _with_label(str(found.distance.grown), True, target, evidence)
@@ -81,11 +89,11 @@ def _sampled(rule: Rule, target: Target, evidence: Evidence, found: Finding) -> 
     value = rule.value
     lowest_first = False
     if isinstance(value, StatOf):
-        wanted = ~compared(values, rule.op, rule.limit)
+        wanted = ~compared(values, target, rule.op, rule.limit)
         lowest_first = rule.op in (">=", ">")
     elif isinstance(value, ShareOf):
         assert not isinstance(value.operand, str)
-        wanted = compared(values, value.op, value.operand)
+        wanted = compared(values, target, value.op, value.operand)
         lowest_first = value.op in ("<", "<=")
         if rule.op in (">=", ">"):
             wanted, lowest_first = ~wanted, not lowest_first
@@ -94,7 +102,7 @@ def _sampled(rule: Rule, target: Target, evidence: Evidence, found: Finding) -> 
         reference = evidence.reference(value.reference)
         assert reference is not None
         edges = reference["columns"][target.column]["numbers"][target.measure]["edges"]
-        wanted = places_in(edges, values) == found.distance.grown
+        wanted = places_in(edges, as_kept(reference, values)) == found.distance.grown
     places = np.flatnonzero(wanted & there)
     order = np.argsort(values[places] if lowest_first else -values[places], kind="stable")
     yield from _at(places[order], values, target, evidence)
@@ -106,7 +114,14 @@ def _at(places: Iterable[int], values: np.ndarray, target: Target, evidence: Evi
         batch, row_id = sample.batches[place], sample.row_ids[place]
         number = float(values[place])
         text = _said_by(evidence.row(batch, row_id), target.column, evidence)
-        yield batch, row_id, int(number) if number.is_integer() else float(f"{number:.4g}"), text
+        yield batch, row_id, _shown_number(number), text
+
+
+def _shown_number(number: float) -> float:
+    """Four figures, of large numbers those before the point."""
+    if number.is_integer():
+        return int(number)
+    return float(f"{number:.4g}") if abs(number) < _LARGE else number
 
 
 def _said_by(row: dict[str, object], column: str | None, evidence: Evidence) -> object:
@@ -139,24 +154,30 @@ def _with_label(label: str, wants_it: bool, target: Target, evidence: Evidence) 
             yield batch, row_id, found, _said_by(evidence.row(batch, row_id), target.column, evidence)
 
 
-def _of_column(value: OfColumn, target: Target, evidence: Evidence) -> Iterable[Found]:
+def _of_column(value: OfColumn, too_many: bool, target: Target, evidence: Evidence) -> Iterable[Found]:
+    if value.what == "null":
+        return _nulls(target.column, too_many, evidence)
+    if value.what == "distinct" or not too_many:
+        return ()
     if value.what == "boilerplate":
         return _with_piece(target.column, evidence)
-    if value.what == "null":
-        return _nulls(target.column, evidence)
-    return () if value.what == "distinct" else _repeated(value.what, target.column, evidence)
+    return _repeated(value.what, target.column, evidence)
 
 
-def _nulls(column: str, evidence: Evidence) -> Iterator[Found]:
-    """Rows without a value."""
+def _nulls(column: str, wants_null: bool, evidence: Evidence) -> Iterator[Found]:
+    """Rows without a value, or with one."""
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        return np.flatnonzero(table[column].is_null().to_numpy()).tolist()
+        return np.flatnonzero(table[column].is_null().to_numpy() == wants_null).tolist()
+
+    def has_one(part: Profile) -> bool:
+        nulls = part.columns[column].nulls if column in part.columns else part.rows
+        return (nulls if wants_null else part.rows - nulls) > 0
 
     pairs = zip(evidence.records, evidence.parts, strict=True)
-    having = {record.batch for record, part in pairs if column in part.columns and part.columns[column].nulls}
+    having = {record.batch for record, part in pairs if has_one(part)}
     for batch, row in _rows_where(evidence, [column], chosen, having):
-        yield batch, str(row[ROW_ID]), None, _said_by(row, None, evidence)
+        yield batch, str(row[ROW_ID]), row[column], _said_by(row, None, evidence)
 
 
 def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
@@ -179,13 +200,13 @@ def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
 def _with_piece(column: str, evidence: Evidence) -> Iterator[Found]:
     """Rows of the sample that share the line or sentence that most have."""
     pieces = evidence.profile.columns[column].sampled.pieces or []
-    counts = Counter(piece for row in pieces for piece in row)
+    counts = Counter(piece for text in pieces for piece in text or ())
     if not counts:
         return
     most = max(counts, key=lambda piece: counts[piece])
     sample = evidence.profile.sample
-    for place, row in enumerate(pieces):
-        if most in row:
+    for place, found in enumerate(pieces):
+        if most in (found or ()):
             batch, row_id = sample.batches[place], sample.row_ids[place]
             text = evidence.row(batch, row_id).get(column)
             yield batch, row_id, None, pieces_by_hash(str(text)).get(most, text)
@@ -194,11 +215,10 @@ def _with_piece(column: str, evidence: Evidence) -> Iterator[Found]:
 def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
     """Rows whose inputs come with more than one label, those of one input beside each other."""
     joint = evidence.profile.pairs[pair_name(value.inputs, value.label)]
-    groups, labels = np.unique(joint.hashes & UPPER_HALF, return_counts=True)
-    wanted = groups[labels > 1]
+    wanted = joint.inputs.hashes[joint.conflicting]
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        inputs = input_hashes(table, value.inputs) & UPPER_HALF
+        inputs = input_hashes(table, value.inputs)
         places = np.flatnonzero(np.isin(inputs, wanted))
         return places[np.argsort(inputs[places], kind="stable")].tolist()
 
@@ -207,9 +227,9 @@ def _conflicts(value: Conflicts, evidence: Evidence) -> Iterator[Found]:
         yield batch, str(row[ROW_ID]), "null" if label is None else label, row[value.inputs[0]]
 
 
-def _dropped(value: Count, rule: Rule, evidence: Evidence) -> Iterator[Found]:
+def _dropped(value: Count, evidence: Evidence) -> Iterator[Found]:
     """Rows that were rejected or failed."""
-    if value.of == "rows" or (value.of != "kept" and rule.op in (">=", ">")):
+    if value.of == "rows":
         return
     parts = ("rejected", "failed") if value.of == "kept" else (value.of,)
     for record in evidence.records:

@@ -10,17 +10,20 @@ from dataflow_assets.expectations.bounds import RISK, deviations, quantile_bound
 from dataflow_assets.expectations.drift import (
     Bins,
     Distance,
+    as_kept,
     jensen_shannon,
     population_stability,
     value_counts,
 )
 from dataflow_assets.expectations.evidence import Evidence
+from dataflow_assets.expectations.references import check_has
 from dataflow_assets.expectations.targets import VALUE, Target
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline.rule_grammar import (
     Conflicts,
     Count,
     Drift,
+    File,
     OfColumn,
     Rule,
     ShareOf,
@@ -31,10 +34,11 @@ from dataflow_assets.pipeline.rule_grammar import (
 from dataflow_assets.profiles.making import short_value
 from dataflow_assets.profiles.numbers import QUANTILES, quantile
 from dataflow_assets.profiles.profile import pair_name
-from dataflow_assets.profiles.sampling import UPPER_HALF, Contents
+from dataflow_assets.profiles.sampling import Contents
 
 ENOUGH = 100
 _UNCOUNTED = 0.01
+_FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 
 
 @dataclass(frozen=True)
@@ -118,10 +122,8 @@ def _(value: OfColumn, rule: Rule, target: Target, evidence: Evidence, risk: flo
     if value.what == "null":
         return share(column.nulls, profile.rows, risk)
     if value.what == "boilerplate":
-        pieces = column.sampled.pieces or []
-        found = profile.boilerplate(target.column)
-        cases = round((found or 0) * len(pieces))
-        return NOTHING if found is None else share(cases, len(pieces), risk, profile.rates.deep < 1)
+        found, texts = profile.boilerplate(target.column), len(profile.pieces(target.column))
+        return NOTHING if found is None else share(round(found * texts), texts, risk, profile.rates.deep < 1)
     if value.what == "distinct":
         return _distinct(len(column.top)) if column.kind == "bool" else _distinct_of(column.contents, risk)
     contents = column.near if value.what == "near_duplicates" else column.contents
@@ -168,19 +170,19 @@ def _(value: StatOf, rule: Rule, target: Target, evidence: Evidence, risk: float
     values, is_sample = _numbers(evidence, target)
     if not len(values):
         return NOTHING
-    outside = int(np.count_nonzero(~compared(values, rule.op, rule.limit)))
+    outside = int(np.count_nonzero(~compared(values, target, rule.op, rule.limit)))
     sums = evidence.profile.columns[target.column].sums if target.measure == VALUE else None
     if value.stat in QUANTILES:
         level = QUANTILES[value.stat]
         ends = quantile(values, level), *quantile_bounds(values, level, risk)
-        found, low, high = (_or_limit(end, rule.limit) for end in ends)
+        found, low, high = (_or_limit(end, target, rule.limit) for end in ends)
         return Finding(found, len(values), low, high, is_sample, outside)
     if sums is not None and sums.numbers and sums.smallest is not None and sums.largest is not None:
         exact = {"mean": sums.mean, "min": sums.smallest, "max": sums.largest}[value.stat]
         rows, is_sample = sums.numbers, False
     else:
         measured = {"mean": values.mean, "min": values.min, "max": values.max}[value.stat]()
-        exact = _or_limit(float(measured), rule.limit)
+        exact = _or_limit(float(measured), target, rule.limit)
         rows = len(values)
     found = float(exact)
     low = found if value.stat == "max" else -math.inf
@@ -200,21 +202,23 @@ def _numbers(evidence: Evidence, target: Target) -> tuple[np.ndarray, bool]:
     return values, (profile.rates.cheap if is_cheap else profile.rates.deep) < 1
 
 
-def compared(values: np.ndarray, op: str, limit: float) -> np.ndarray:
-    """`compare` of many; measures are kept as 32-bit floats, so the number is taken as one too."""
-    near = _is_near(values, limit)
+def compared(values: np.ndarray, target: Target, op: str, limit: float) -> np.ndarray:
+    """`compare` of many values of the target."""
+    near = _is_limit(values, target, limit)
     if op in ("<=", ">=", "="):
         return near | {"<=": values <= limit, ">=": values >= limit, "=": near}[op]
     return ~near & ((values < limit) if op == "<" else (values > limit))
 
 
-def _or_limit(number: float, limit: float) -> float:
+def _or_limit(number: float, target: Target, limit: float) -> float:
     """The limit itself where a 32-bit float of it was found."""
-    return limit if _is_near(np.array(number), limit) else number
+    return limit if _is_limit(np.array(number), target, limit) else number
 
 
-def _is_near(values: np.ndarray, limit: float) -> np.ndarray:
-    return np.isclose(values.astype(np.float64), limit, rtol=1e-6, atol=1e-9)
+def _is_limit(values: np.ndarray, target: Target, limit: float) -> np.ndarray:
+    """Whether each value is the limit: measures of texts are kept as 32-bit floats, numbers as they are."""
+    rounding = 0.0 if target.measure == VALUE else _FLOAT32_ROUNDING
+    return np.abs(values.astype(np.float64) - limit) <= rounding * abs(limit)
 
 
 @_found.register
@@ -229,7 +233,7 @@ def _(value: ShareOf, rule: Rule, target: Target, evidence: Evidence, risk: floa
             return NOTHING
         return share(labels[value.operand], labels.total(), risk, profile.rates.deep < 1)
     values, is_sample = _numbers(evidence, target)
-    cases = int(np.count_nonzero(compared(values, value.op, value.operand)))
+    cases = int(np.count_nonzero(compared(values, target, value.op, value.operand)))
     return share(cases, len(values), risk, is_sample)
 
 
@@ -248,19 +252,19 @@ def _share_of_value(wanted: str, target: Target, evidence: Evidence, risk: float
 @_found.register
 def _(value: Conflicts, rule: Rule, target: None, evidence: Evidence, risk: float) -> Finding:
     joint = evidence.profile.pairs.get(pair_name(value.inputs, value.label))
-    if joint is None or not len(joint.hashes):
+    if joint is None:
         return NOTHING
-    _, groups = np.unique(joint.hashes & UPPER_HALF, return_inverse=True)
-    labels = np.bincount(groups)
-    rows = np.bincount(groups, weights=joint.counts).astype(np.int64)
-    return _of_groups(np.where(labels > 1, rows, 0), rows, joint.rate, risk)
+    rows = joint.inputs.counts
+    return _of_groups(np.where(joint.conflicting, rows, 0), rows, joint.inputs.rate, risk)
 
 
 @_found.register
 def _(value: Drift, rule: Rule, target: Target, evidence: Evidence, risk: float) -> Finding:
     """Nothing where there is no reference yet, or it has nothing of the kind."""
-    reference = evidence.reference(value.reference)
-    before = (reference or {"columns": {}})["columns"].get(target.column)
+    reference = evidence.reference(value.reference) or {"columns": {}}
+    if isinstance(value.reference, File):
+        check_has(reference, value.reference.name, target)
+    before = reference["columns"].get(target.column)
     column = evidence.profile.columns.get(target.column)
     if before is None or column is None:
         return NOTHING
@@ -269,7 +273,7 @@ def _(value: Drift, rule: Rule, target: Target, evidence: Evidence, risk: float)
         bins = before["numbers"].get(target.measure)
         if bins is None or not len(values):
             return NOTHING
-        distance = population_stability(Bins(bins["edges"], bins["counts"]), values)
+        distance = population_stability(Bins(bins["edges"], bins["counts"]), as_kept(reference, values))
     else:
         is_label = target.kind == "label"
         is_sample = is_label and evidence.profile.rates.deep < 1
@@ -295,6 +299,7 @@ def passes(rule: Rule, found: Finding, has_rows: bool) -> bool:
     """
     if found.value is None:
         return not (has_rows and isinstance(rule.value, StatOf | ShareOf))
-    if compare(found.value, rule.op, rule.limit):
+    is_exact = isinstance(rule.value, StatOf) and rule.value.stat != "mean"
+    if compare(found.value, rule.op, rule.limit, is_exact):
         return True
     return found.distance is not None and found.value <= found.distance.by_chance

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 JUDGEMENTS_FILE = "expectations.json"
-_VERSION = 1
+_VERSION = 2
 # Of many batches not every one is judged by itself: looking costs time in proportion to what was seen.
 _LOOK_AT_EACH = 20
 _MAX_KNOWN = 50_000

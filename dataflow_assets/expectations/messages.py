@@ -9,6 +9,7 @@ from dataflow_assets.expectations.findings import Finding
 from dataflow_assets.pipeline.problems import printable
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, OfColumn, Rule, ShareOf, StatOf
 
+_LARGE, _LARGEST_WHOLE = 1e4, 2.0**53
 _OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "other than"}
 
 
@@ -31,8 +32,12 @@ def message_of(
 
 
 def number_text(number: float) -> str:
-    """Up to four figures; whole numbers in full."""
-    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e12 else f"{number:.4g}"
+    """Up to four figures; of large numbers all before the point, up to the largest that are whole."""
+    if abs(number) >= _LARGEST_WHOLE:
+        return f"{number:.4g}"
+    if float(number).is_integer():
+        return f"{number:,.0f}"
+    return f"{number:.4g}" if abs(number) < _LARGE else f"{number:,.1f}"
 
 
 def percent(share: float) -> str:

@@ -1,19 +1,16 @@
-"""What the rules of a step need: labels beside inputs, texts in depth, files; and what is wrong with them."""
+"""What the rules of a step need: labels beside inputs, files; and what is wrong with them."""
 
 from collections.abc import Mapping, Sequence
 
 from dataflow_assets.batch import ROW_ID, Schema
 from dataflow_assets.errors import ConfigError
-from dataflow_assets.expectations.references import read_reference
-from dataflow_assets.expectations.targets import Columns, target_of
+from dataflow_assets.expectations.references import check_has, read_reference
+from dataflow_assets.expectations.targets import Columns, Target, target_of
 from dataflow_assets.pipeline import Pipeline, Step
 from dataflow_assets.pipeline.expectations import ExpectSpec
 from dataflow_assets.pipeline.problems import listed, shown
-from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File, OfColumn
+from dataflow_assets.pipeline.rule_grammar import Conflicts, Drift, File
 from dataflow_assets.profiles.making import Pair
-from dataflow_assets.profiles.texts import TEXT_LABELS, TEXT_MEASURES
-
-_IN_DEPTH = {*TEXT_MEASURES, *TEXT_LABELS} - {"chars"}
 
 
 def pairs_of(rules: Sequence[ExpectSpec]) -> tuple[Pair, ...]:
@@ -21,19 +18,6 @@ def pairs_of(rules: Sequence[ExpectSpec]) -> tuple[Pair, ...]:
     values = (rule.rule.value for rule in rules)
     pairs = {Pair(value.inputs, value.label) for value in values if isinstance(value, Conflicts)}
     return tuple(sorted(pairs, key=lambda pair: (pair.inputs, pair.label)))
-
-
-def read_texts(rules: Sequence[ExpectSpec]) -> bool:
-    """Whether they look at how texts are written; then short ones are measured too."""
-    return any(_reads_texts(rule) for rule in rules)
-
-
-def _reads_texts(rule: ExpectSpec) -> bool:
-    value = rule.rule.value
-    if isinstance(value, OfColumn):
-        return value.what in ("near_duplicates", "boilerplate")
-    path = getattr(value, "path", None)
-    return path is not None and path.names[-1] in _IN_DEPTH
 
 
 def problems_of_rules(
@@ -51,7 +35,11 @@ def problems_of_rules(
             problems.append(f"expect: {rule.that!r}: {error}")
             continue
         drift = rule.rule.value
-        if not isinstance(drift, Drift) or drift.reference != "before" or target is None:
+        if not isinstance(drift, Drift) or target is None:
+            continue
+        if isinstance(drift.reference, File) and (problem := _lack(pipeline, drift.reference, target)):
+            problems.append(f"expect: {rule.that!r}: {problem}")
+        if drift.reference != "before":
             continue
         if target.column not in own and not any(target.column in columns for columns in parents.values()):
             there = {name for columns in parents.values() for name in columns if name != ROW_ID}
@@ -60,6 +48,19 @@ def problems_of_rules(
                 f"(there are: {listed(sorted(there))}); compare with last_run or a file"
             )
     return problems
+
+
+def _lack(pipeline: Pipeline, file: File, target: Target) -> str | None:
+    """What the reference in a file lacks; of one that cannot be read `check_references` tells."""
+    try:
+        reference = read_reference(pipeline.base_dir, file.name)
+    except ConfigError:
+        return None
+    try:
+        check_has(reference, file.name, target)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def check_references(pipeline: Pipeline) -> None:

@@ -8,9 +8,10 @@ import orjson
 
 from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.expectations.drift import reference_of
+from dataflow_assets.expectations.targets import Target
 from dataflow_assets.io import atomic
 from dataflow_assets.io.layout import STATE
-from dataflow_assets.pipeline.problems import printable, shown
+from dataflow_assets.pipeline.problems import listed, printable, shown
 
 if TYPE_CHECKING:
     from dataflow_assets.io.step_folder import StepFolder
@@ -46,6 +47,27 @@ def read_reference(base_dir: Path, name: str) -> dict:
     except (KeyError, TypeError, AttributeError, IndexError):
         raise ConfigError(f"the reference {printable(str(path))} is no profile; {how}") from None
     return reference
+
+
+def check_has(reference: Mapping, name: str, target: Target) -> None:
+    """Raises ConfigError where the reference in this file has nothing that the target is compared with."""
+    column = reference["columns"].get(target.column)
+    known = reference["columns"]
+    if column is not None:
+        known = {
+            **column["numbers"],
+            **{label: counts for label, counts in column["labels"].items() if counts},
+        }
+        has_it = bool(column.get("values")) if target.kind == "value" else target.measure in known
+        if has_it:
+            return
+    missing = f"column {shown(target.column)}"
+    if column is not None:
+        missing = f"{'values' if target.kind == 'value' else shown(target.measure)} of the {missing}"
+    raise ConfigError(
+        f"the reference {printable(name)} has no {missing} (it has: {listed(sorted(known))}); "
+        "`dataflow-assets profile PIPELINE --step STEP --to FILE.json` writes it anew"
+    )
 
 
 def _reason(error: Exception) -> str:

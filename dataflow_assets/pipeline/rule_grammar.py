@@ -142,9 +142,10 @@ class Rule:
         return f"{self.value} {self.op} {_number_text(self.limit)}"
 
 
-def compare(value: float, op: Op, limit: float) -> bool:
-    """`value op limit`; shares that are equal but for rounding are equal."""
-    if op in ("=", "<=", ">=") and math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-15):
+def compare(value: float, op: Op, limit: float, exact: bool = False) -> bool:
+    """`value op limit`; unless they are `exact`, values that are equal but for rounding are equal."""
+    is_near = not exact and math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-15)
+    if op in ("=", "<=", ">=") and (is_near or value == limit):
         return True
     return {"<=": value <= limit, ">=": value >= limit, "<": value < limit, ">": value > limit, "=": False}[
         op

@@ -27,20 +27,19 @@ from dataflow_assets.profiles.profile import MOST_ALL, Chosen, ColumnProfile, Pr
 from dataflow_assets.profiles.sampling import (
     MOST_ROWS_OF_A_BATCH,
     Contents,
+    Labelled,
     Rates,
     at_most,
     below,
     counted,
     hashes_of,
-    joined,
 )
 from dataflow_assets.profiles.texts import Tokenize, near_hashes
 
-_MIN_TEXT_BYTES = 16
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
 _TOP_CHARS = 120
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = 1e300  # a sum of 10^8 of them is a float
 OwnMeasure = Callable[[dict[str, object]], float | bool | None]
 
 
@@ -56,14 +55,14 @@ class Pair:
 class HowToProfile:
     """What is measured beside the usual: tokens by a tokenizer, own measures by name, pairs with a label.
 
-    Short values are measured as texts only with `short_texts`.
+    `tell` hears of the first row of a batch on which an own measure raises: its name, the row and the error.
     """
 
     rates: Rates = field(default_factory=Rates)
     tokenize: Tokenize | None = None
     own: Mapping[str, OwnMeasure] = field(default_factory=dict)
     pairs: Sequence[Pair] = ()
-    short_texts: bool = False
+    tell: Callable[[str, object, Exception], None] | None = None
 
 
 class _Batch(NamedTuple):
@@ -90,9 +89,9 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Prof
         sampled, known = _sampled(table, ids, batch, how.rates), {}
     columns = {name: _column(sampled, name, how, known) for name in schema_of(table) if name != ROW_ID}
     if how.own:
-        columns = {**_own_measures(_taken(table, sampled.chosen.deep), how.own), **columns}
+        columns = {**_own_measures(_taken(table, sampled.chosen.deep), how), **columns}
     pairs = {
-        pair_name(pair.inputs, pair.label): _pair(table, pair)
+        pair_name(pair.inputs, pair.label): labels_of_inputs(table, pair)
         for pair in how.pairs
         if {*pair.inputs, pair.label} <= set(table.column_names)
     }
@@ -153,10 +152,7 @@ def _measured_column(batch: _Batch, name: str, kind: ColumnType, how: HowToProfi
 
 
 def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how: HowToProfile) -> None:
-    """Contents of all rows, lengths of the cheap sample, the rest of the deep one.
-
-    Short values are names and labels: how they are written is measured only where that is asked for.
-    """
+    """Contents of all rows, lengths of the cheap sample, the rest of the deep one."""
     series = pl.Series(column)
     hashes = series.hash().to_numpy()
     is_there = column.is_valid().to_numpy()
@@ -166,8 +162,7 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how
     found.top, found.top_is_all = _top(series, hashes, distinct, counts)
     cheap = series if batch.chosen.cheap is None else series[batch.chosen.cheap]
     found.sampled.cheap["chars"] = cheap.str.len_chars().to_numpy().astype(np.float32)
-    if not how.short_texts and (pc.mean(pc.binary_length(there)).as_py() or 0) < _MIN_TEXT_BYTES:
-        return
+    found.text_bytes = pc.sum(pc.binary_length(there)).as_py() or 0
     chosen = np.arange(len(column)) if batch.chosen.deep is None else batch.chosen.deep
     is_there = is_there[chosen]
     texts = [text for text in series[chosen].to_list() if text is not None]
@@ -177,7 +172,7 @@ def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how
             found.sampled.deep[name] = _spread(values, is_there)
     languages, pieces = iter(measured.languages), iter(measured.pieces)
     found.sampled.labels["language"] = [next(languages) if each else None for each in is_there]
-    found.sampled.pieces = [next(pieces) if each else [] for each in is_there]
+    found.sampled.pieces = [next(pieces) if each else None for each in is_there]
     found.near = Contents.of(near_hashes(there, batch.rates.deep), batch.rates.deep)
 
 
@@ -216,29 +211,33 @@ def _add_conversations(found: ColumnProfile, values: Sequence[object], tokenize:
     found.sampled.labels["last_role"] = [each[-1][0] if each else None for each in turns]
 
 
-def _own_measures(deep: pa.Table, own: Mapping[str, OwnMeasure]) -> dict[str, ColumnProfile]:
+def _own_measures(deep: pa.Table, how: HowToProfile) -> dict[str, ColumnProfile]:
     """A column for each measure of a person's own; a row on which it raises has no value."""
     rows = rows_of(deep)
     found = {}
-    for name, measure in own.items():
-        values = np.array([_measured(measure, row) for row in rows], np.float64)
+    for name, measure in how.own.items():
+        errors: list[tuple[object, Exception]] = []
+        values = _finite(np.array([_measured(measure, row, errors) for row in rows], np.float64))
+        if errors and how.tell is not None:
+            how.tell(name, *errors[0])
         column = ColumnProfile("float64", int(np.isnan(values).sum()))
         column.sampled.deep["value"] = values
         found[name] = column
     return found
 
 
-def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
+def _measured(measure: OwnMeasure, row: dict[str, object], errors: list) -> float:
     try:
         value = measure(dict(row))
         return float("nan") if value is None else float(value)
-    except Exception:  # noqa: BLE001  a measure never stops the work that it looks at
+    except Exception as error:  # noqa: BLE001  a measure never stops the work that it looks at
+        errors.append((row[ROW_ID], error))
         return float("nan")
 
 
-def _pair(table: pa.Table, pair: Pair) -> Contents:
-    """The different labels of each input."""
-    return Contents.of(joined(input_hashes(table, pair.inputs), hashes_of(table[pair.label])))
+def labels_of_inputs(table: pa.Table, pair: Pair) -> Labelled:
+    """The labels of each input."""
+    return Labelled.of(input_hashes(table, pair.inputs), hashes_of(table[pair.label]))
 
 
 def input_hashes(table: pa.Table, inputs: Sequence[str]) -> np.ndarray:
@@ -260,9 +259,13 @@ def _sums(column: pa.ChunkedArray) -> Sums:
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """The values as floats of 32 bits, at most the largest of them; NaN for what is null or not finite."""
-    numbers = pc.cast(column, pa.float64(), safe=False).to_numpy()
-    return np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), np.nan).astype(np.float32)
+    """The values as floats, whole numbers beyond 2^53 rounded; NaN for what is null or not finite."""
+    return _finite(pc.cast(column, pa.float64(), safe=False).to_numpy())
+
+
+def _finite(numbers: np.ndarray) -> np.ndarray:
+    """The numbers, at most 10^300 from 0; NaN for what is not finite."""
+    return np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), np.nan)
 
 
 def _spread(values: np.ndarray, is_there: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def main_column(profile: Profile) -> str | None:
     """The column that is profiled in depth and has most tokens, or most tokens a turn, in the mean."""
     sizes: dict[str, float] = {}
     for name in profile.columns:
-        for measure in ("tokens", "turn_tokens"):
+        for measure in ("tokens", "turn_tokens") if profile.is_shown_in_depth(name) else ():
             values = profile.columns[name].sampled.deep.get(measure, _NONE)
             values = values[~np.isnan(values)]
             if len(values):
@@ -70,7 +70,7 @@ def _column_parts(name: str, after: Profile, before: Profile | None) -> Iterator
     yield "; ".join(_facts(name, after, before))
     rows = list(_measure_rows(name, after, before))
     if rows:
-        head = ["measure", "mean", *_QUANTILES]
+        head = ["measure", "mean", *_QUANTILES, "rows"]
         yield "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
     for measure in _PICTURED:
         if (values := _values(after, name, measure)) is not None:
@@ -83,10 +83,12 @@ def _facts(name: str, after: Profile, before: Profile | None) -> Iterator[str]:
     yield f"nulls {_change(column.nulls, old and old.nulls)}"
     for label, attribute in (("duplicates", "contents"), ("near-duplicates", "near")):
         contents = getattr(column, attribute)
+        if attribute == "near" and not after.is_shown_in_depth(name):
+            continue
         if contents is not None and contents.duplicates is not None:
             was = getattr(old, attribute, None)
             yield f"{label} {_change(contents.duplicates, was and was.duplicates)}"
-    for label in column.sampled.labels:
+    for label in after.labels_of(name):
         counts = after.labels(name, label)
         frequent = counts.most_common(4)
         shares = [f"{markdown_cell(value)} {count / counts.total():.1%}" for value, count in frequent]
@@ -102,7 +104,8 @@ def _measure_rows(name: str, after: Profile, before: Profile | None) -> Iterator
         if (values := _values(after, name, measure)) is not None:
             old = _values(before, name, measure)
             earlier = {} if old is None else _numbers(old)
-            yield [measure, *(_change(number, earlier.get(key)) for key, number in _numbers(values).items())]
+            changes = (_change(number, earlier.get(key)) for key, number in _numbers(values).items())
+            yield [measure, *changes, f"{len(values):,}"]
 
 
 def _numbers(values: np.ndarray) -> dict[str, float]:

@@ -10,25 +10,26 @@ import numpy as np
 
 from dataflow_assets.batch import ColumnType
 from dataflow_assets.profiles.numbers import Sums, described
-from dataflow_assets.profiles.sampling import Contents, Rates, below
+from dataflow_assets.profiles.sampling import Contents, Labelled, Rates, below
 
 _MOST_TOP = 20
 MOST_ALL = 64  # values of a column that are all counted
+_MIN_TEXT_BYTES, _FEWEST_TEXTS = 16, 10
 
 
 @dataclass
 class Sampled:
-    """A value for each row of a sample: NaN, None or nothing where the row has no value of this kind."""
+    """A value for each row of a sample: NaN or None where the row has no value of this kind."""
 
     cheap: dict[str, np.ndarray] = field(default_factory=dict)
     deep: dict[str, np.ndarray] = field(default_factory=dict)
     labels: dict[str, list[str | None]] = field(default_factory=dict)
-    pieces: list[list[int]] | None = None
+    pieces: list[list[int] | None] | None = None
 
 
 @dataclass
 class ColumnProfile:
-    """One column. `nulls`, `sums` and `top` are of all rows, the rest of samples.
+    """One column. `nulls`, `text_bytes`, `sums` and `top` are of all rows, the rest of samples.
 
     `top` has the frequent values and how often each was seen; all of them, exactly, where `top_is_all`.
     `hash` is `column_hash` of a batch's column, nothing where it is put together of more.
@@ -42,6 +43,7 @@ class ColumnProfile:
     top: dict[str, int] = field(default_factory=dict)
     top_is_all: bool = False
     sampled: Sampled = field(default_factory=Sampled)
+    text_bytes: int = 0
     hash: str = ""
 
 
@@ -77,7 +79,7 @@ class Profile:
     rates: Rates
     sample: Sample
     columns: dict[str, ColumnProfile]
-    pairs: dict[str, Contents] = field(default_factory=dict)
+    pairs: dict[str, Labelled] = field(default_factory=dict)
     chosen: Chosen | None = None
     _ascending: dict[tuple[str, str], np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -100,10 +102,19 @@ class Profile:
         """How often each label is in the sample. Raises KeyError."""
         return Counter(label for label in self.columns[column].sampled.labels[name] if label is not None)
 
+    def is_shown_in_depth(self, column: str) -> bool:
+        """Whether how values are written is worth a look: those that are short in the mean are names."""
+        found = self.columns[column]
+        return found.kind != "string" or found.text_bytes >= _MIN_TEXT_BYTES * max(1, self.rows - found.nulls)
+
     def measures_of(self, column: str) -> list[str]:
-        """The names of the measures of a column."""
+        """The names of the measures of a column that are shown."""
         sampled = self.columns[column].sampled
-        return [*sampled.cheap, *sampled.deep]
+        return [*sampled.cheap, *(sampled.deep if self.is_shown_in_depth(column) else ())]
+
+    def labels_of(self, column: str) -> list[str]:
+        """The names of the labels of a column that are shown."""
+        return [*self.columns[column].sampled.labels] if self.is_shown_in_depth(column) else []
 
     def deep_values(self, column: str, name: str) -> np.ndarray:
         """A measure for each row of the deep sample, NaN where it has none. Raises KeyError."""
@@ -114,11 +125,15 @@ class Profile:
 
     def boilerplate(self, column: str) -> float | None:
         """The largest share of sampled texts with one sentence or line in common; None for less than ten."""
-        pieces = self.columns[column].sampled.pieces
-        if pieces is None or len(pieces) < 10:
+        pieces = self.pieces(column)
+        if len(pieces) < _FEWEST_TEXTS:
             return None
-        counts = Counter(piece for row in pieces for piece in row)
+        counts = Counter(piece for text in pieces for piece in text)
         return max(counts.values(), default=0) / len(pieces)
+
+    def pieces(self, column: str) -> list[list[int]]:
+        """The hashes of the sentences and lines of each sampled text."""
+        return [text for text in self.columns[column].sampled.pieces or () if text is not None]
 
     def as_json(self) -> dict:
         """Plain values: counts, and of each measure its quantiles and histogram."""
@@ -136,9 +151,10 @@ class Profile:
             found["distinct"] = column.contents.distinct
             found["distinct_is_exact"] = column.contents.rate >= 1
             found["duplicates"] = column.contents.duplicates
-        if column.near is not None:
+        in_depth = self.is_shown_in_depth(name)
+        if column.near is not None and in_depth:
             found["near_duplicates"] = column.near.duplicates
-        if (share := self.boilerplate(name)) is not None:
+        if in_depth and (share := self.boilerplate(name)) is not None:
             found["boilerplate"] = round(share, 6)
         measures = {measure: self.measure(name, measure) for measure in self.measures_of(name)}
         found["measures"] = {
@@ -146,7 +162,7 @@ class Profile:
             for measure, values in measures.items()
             if len(values)
         }
-        labels = {label: self.labels(name, label) for label in column.sampled.labels}
+        labels = {label: self.labels(name, label) for label in self.labels_of(name)}
         found["shares"] = {
             label: {value: round(count / counts.total(), 6) for value, count in counts.most_common(_MOST_TOP)}
             for label, counts in labels.items()
@@ -183,7 +199,7 @@ def merged(profiles: Iterable[Profile]) -> Profile:
         ),
         {name: _merged_column(name, parts) for name in names},
         {
-            name: Contents.merged([part.pairs[name] for part in parts if name in part.pairs])
+            name: Labelled.merged([part.pairs[name] for part in parts if name in part.pairs])
             for name in dict.fromkeys(name for part in parts for name in part.pairs)
         },
     )
@@ -233,6 +249,7 @@ def _merged_column(name: str, parts: Sequence[Profile]) -> ColumnProfile:
         dict(top.most_common(MOST_ALL)),
         all(column.top_is_all for column in present) and len(top) <= MOST_ALL,
         _merged_sampled([column and column.sampled for column in there], parts),
+        sum(column.text_bytes for column in present),
     )
 
 
@@ -269,6 +286,6 @@ def _merged_sampled(there: Sequence[Sampled | None], parts: Sequence[Profile]) -
         else [
             row
             for rows, size in zip(pieces, sizes, strict=True)
-            for row in ([[]] * size[1] if rows is None else rows)
+            for row in ([None] * size[1] if rows is None else rows)
         ],
     )

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -28,6 +28,8 @@ _MEASURES_VERSION = 3
 # By step, batch and settings. A batch goes from step to step: the next one asks for what was just made.
 _made_lately: Remembered[tuple[str, str, str], Profile] = Remembered(4)
 
+_told: dict[tuple[str, str], object] = {}
+
 
 class StepBefore(NamedTuple):
     """The step before, whose profiles of the same batches are made in the same way, and their settings."""
@@ -40,22 +42,21 @@ class StepBefore(NamedTuple):
 class Profiler:
     """Makes the profiles of a step's batches, at these rates; `own` are paths to functions by name.
 
-    `pairs` and `short_texts` are what the rules of the step look at beside the usual. What is as it was in
-    the step `before` is taken from its profile.
+    `pairs` are what the rules of the step look at beside the usual. What is as it was in the step `before` is
+    taken from its profile.
     """
 
     rates: Rates
     tokenizer: TokenizerFile | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[Pair, ...] = ()
-    short_texts: bool = False
     before: StepBefore | None = None
 
     @cached_property
     def settings(self) -> str:
         """What profiles must have in common to be put together; the rates may differ."""
         pairs = [[list(pair.inputs), pair.label] for pair in self.pairs]
-        return hash_of([self.measures, fingerprint_of_hashing(), pairs, self.short_texts])
+        return hash_of([self.measures, fingerprint_of_hashing(), pairs])
 
     @cached_property
     def measures(self) -> str:
@@ -75,7 +76,8 @@ class Profiler:
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        profile = profile_of_rows(rows, key, self.how, self.before and _before(self.before, key))
+        how = replace(self.how, tell=partial(_tell_once, str(folder.path)))
+        profile = profile_of_rows(rows, key, how, self.before and _before(self.before, key))
         write_profile(_file(folder, key), profile, content_hash, self.settings)
         _made_lately.keep((str(folder.path), key, self.settings), profile)
         return profile
@@ -99,11 +101,21 @@ class Profiler:
         """What is measured, with its functions at hand. Raises ConfigError where one is not there."""
         own = {name: cast(OwnMeasure, import_object(path)) for name, path in self.own.items()}
         tokenize = None if self.tokenizer is None else _tokenize(self.tokenizer)
-        return HowToProfile(self.rates, tokenize, own, self.pairs, self.short_texts)
+        return HowToProfile(self.rates, tokenize, own, self.pairs)
 
     def __reduce__(self) -> tuple[type["Profiler"], tuple[object, ...]]:
         own = dict(self.own)
-        return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.short_texts, self.before)
+        return Profiler, (self.rates, self.tokenizer, own, self.pairs, self.before)
+
+
+def _tell_once(folder: str, measure: str, row_id: object, error: Exception) -> None:
+    """Logs the first error of an own measure in a step."""
+    mark = object()  # batches are measured in threads: one of them finds its own mark
+    if _told.setdefault((folder, measure), mark) is mark:
+        name, why = Path(folder).name, f"{type(error).__name__}: {error}"
+        _log.warning(
+            "the own measure %r raised on row %r of %s, which has no value: %s", measure, row_id, name, why
+        )
 
 
 def _before(step: StepBefore, key: str) -> Profile | None:

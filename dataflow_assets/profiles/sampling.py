@@ -6,7 +6,7 @@ a sample at a lower rate is part of one at a higher rate (threshold sampling, Du
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ _MIN_BYTES, _MAX_BYTES, _SHARE = 2**19, 2**24, 0.0025
 _ROWS_FOR_ONE_DEEP = 16
 MOST_ROWS_OF_A_BATCH = 8192
 _MOST_CONTENTS = 8192
-UPPER_HALF = np.uint64(0xFFFFFFFF00000000)
+_UPPER_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
 class Rates(NamedTuple):
@@ -58,8 +58,12 @@ def below(hashes: np.ndarray, rate: float) -> np.ndarray:
 
 
 def joined(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """Hashes of two values together: that of the first in the upper half, by which they are sampled."""
-    return (upper & UPPER_HALF) | (lower >> np.uint64(32))
+    """Hashes of two values together: that of the first in the upper half, by which they are sampled.
+
+    Different values may get the same hash: where all have the first value in common, two of the 8,192 of a
+    sample do in one sample of a hundred; where they have not, practically never.
+    """
+    return (upper & _UPPER_HALF) | (lower >> np.uint64(32))
 
 
 def at_most(hashes: np.ndarray, rate: float, rows: int) -> float:
@@ -141,3 +145,57 @@ class Contents(NamedTuple):
         """The share of values that repeat an earlier one; None without values."""
         total = int(self.counts.sum())
         return (total - len(self.hashes)) / total if total else None
+
+
+class Labelled(NamedTuple):
+    """Inputs as `Contents` keeps them, each with the smallest and the largest hash of its labels.
+
+    An input has more than one label where the two differ. Hashes are of 64 bits: of 1,000,000,000 different
+    inputs two are taken for one in the sample with a probability of 10^-6.
+    """
+
+    inputs: Contents
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, inputs: np.ndarray, labels: np.ndarray) -> "Labelled":
+        """The rows with these hashes of input and label."""
+        return cls._grouped(inputs, np.ones(len(inputs), np.int64), labels, labels, 1.0)
+
+    @classmethod
+    def merged(cls, parts: "Sequence[Labelled]") -> "Labelled":
+        """The rows of all parts, at least one."""
+        return reduce(Labelled._plus, parts)
+
+    @property
+    def conflicting(self) -> np.ndarray:
+        """Whether each input has more than one label."""
+        return self.lowest != self.highest
+
+    def _plus(self, other: "Labelled") -> "Labelled":
+        rate = min(self.inputs.rate, other.inputs.rate)
+        thin = [part.inputs.at(rate) for part in (self, other)]
+        sizes = [len(inputs.hashes) for inputs in thin]
+        return self._grouped(
+            np.concatenate([inputs.hashes for inputs in thin]),
+            np.concatenate([inputs.counts for inputs in thin]),
+            np.concatenate([self.lowest[: sizes[0]], other.lowest[: sizes[1]]]),
+            np.concatenate([self.highest[: sizes[0]], other.highest[: sizes[1]]]),
+            rate,
+        )
+
+    @classmethod
+    def _grouped(
+        cls, hashes: np.ndarray, counts: np.ndarray, lowest: np.ndarray, highest: np.ndarray, rate: float
+    ) -> "Labelled":
+        """Those with the same input together."""
+        order = np.argsort(hashes, kind="stable")
+        distinct, places = _firsts_of(hashes[order])
+        if len(places):
+            counts = np.add.reduceat(counts[order], places)
+            lowest = np.minimum.reduceat(lowest[order], places)
+            highest = np.maximum.reduceat(highest[order], places)
+        inputs = Contents.of_counted(distinct, counts, rate)
+        size = len(inputs.hashes)
+        return cls(inputs, lowest[:size], highest[:size])

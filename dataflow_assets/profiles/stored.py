@@ -17,9 +17,10 @@ from dataflow_assets.errors import StorageError
 from dataflow_assets.io.storage import storage_of
 from dataflow_assets.profiles.numbers import Sums
 from dataflow_assets.profiles.profile import Chosen, ColumnProfile, Profile, Sample, Sampled
-from dataflow_assets.profiles.sampling import Contents, Rates, below
+from dataflow_assets.profiles.sampling import Contents, Labelled, Rates, below
 
-_VERSION = 4
+_VERSION = 5
+_NO_TEXT = -1
 _Place = tuple[str, int, int]
 
 
@@ -58,7 +59,7 @@ def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
         "sample": arrays.add(profile.sample.cheap),
         "row_ids": profile.sample.row_ids,
         "columns": [[name, _column_head(column, arrays)] for name, column in profile.columns.items()],
-        "pairs": {name: _packed(contents, arrays) for name, contents in profile.pairs.items()},
+        "pairs": {name: _packed_labels(pair, arrays) for name, pair in profile.pairs.items()},
     }
     text = orjson.dumps(head)
     body = b"".join([len(text).to_bytes(8, "little"), text, b" " * (-len(text) % 8), *arrays.parts])
@@ -87,7 +88,7 @@ def from_bytes(data: bytes, batch: str, content_hash: str | None, settings: str)
         rates,
         Sample(hashes, hashes[below(hashes, rates.deep)], ids, [batch] * len(ids)),
         {name: _column_of(found, arrays) for name, found in head["columns"]},
-        {name: _unpacked(contents, arrays) for name, contents in head["pairs"].items()},
+        {name: _unpacked_labels(pair, arrays) for name, pair in head["pairs"].items()},
         head["chosen"] and _chosen_of(head["chosen"], arrays),
     )
 
@@ -118,19 +119,20 @@ def _column_head(column: ColumnProfile, arrays: _Written) -> dict:
     sampled = column.sampled
     pieces = None
     if sampled.pieces is not None:
-        lengths = np.array([len(each) for each in sampled.pieces], np.uint32)
-        flat = np.array([piece for each in sampled.pieces for piece in each], np.uint64)
+        lengths = np.array([_NO_TEXT if each is None else len(each) for each in sampled.pieces], np.int32)
+        flat = np.array([piece for each in sampled.pieces for piece in each or ()], np.uint64)
         pieces = [arrays.add(lengths), arrays.add(flat)]
     return {
         "kind": column.kind,
         "nulls": column.nulls,
+        "text_bytes": column.text_bytes,
         "sums": column.sums and list(column.sums),
         "contents": column.contents and _packed(column.contents, arrays),
         "near": column.near and _packed(column.near, arrays),
         "top": list(column.top.items()),
         "top_is_all": column.top_is_all,
-        "cheap": {name: arrays.add(values.astype(np.float32)) for name, values in sampled.cheap.items()},
-        "deep": {name: arrays.add(values.astype(np.float32)) for name, values in sampled.deep.items()},
+        "cheap": {name: arrays.add(values) for name, values in sampled.cheap.items()},
+        "deep": {name: arrays.add(values) for name, values in sampled.deep.items()},
         "labels": sampled.labels,
         "pieces": pieces,
         "hash": column.hash,
@@ -141,8 +143,12 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
     pieces = None
     if head["pieces"] is not None:
         lengths, flat = (_array(arrays, place) for place in head["pieces"])
-        listed, ends = flat.tolist(), [0, *np.cumsum(lengths).tolist()]
-        pieces = [listed[start:end] for start, end in pairwise(ends)]
+        listed, ends = flat.tolist(), [0, *np.cumsum(np.maximum(lengths, 0)).tolist()]
+        is_there = (lengths != _NO_TEXT).tolist()
+        pieces = [
+            listed[start:end] if text else None
+            for (start, end), text in zip(pairwise(ends), is_there, strict=True)
+        ]
     return ColumnProfile(
         head["kind"],
         head["nulls"],
@@ -157,6 +163,7 @@ def _column_of(head: Mapping, arrays: memoryview) -> ColumnProfile:
             head["labels"],
             pieces,
         ),
+        head["text_bytes"],
         head["hash"],
     )
 
@@ -182,3 +189,14 @@ def _unpacked(packed: list, arrays: memoryview) -> Contents:
     hashes = _array(arrays, place)
     counts = np.ones(len(hashes), np.int64) if repeated is None else _array(arrays, repeated).astype(np.int64)
     return Contents(hashes, counts, rate)
+
+
+def _packed_labels(pair: Labelled, arrays: _Written) -> list:
+    highest = arrays.add(pair.highest) if pair.conflicting.any() else None
+    return [_packed(pair.inputs, arrays), arrays.add(pair.lowest), highest]
+
+
+def _unpacked_labels(packed: list, arrays: memoryview) -> Labelled:
+    inputs, lowest, highest = packed
+    found = _array(arrays, lowest)
+    return Labelled(_unpacked(inputs, arrays), found, _array(arrays, highest) if highest else found)

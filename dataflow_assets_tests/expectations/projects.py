@@ -1,7 +1,7 @@
 """Pipelines whose step has rules under `expect`, and how the rules stand."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dataflow_assets.checks import CheckResult, check_results
@@ -39,6 +39,11 @@ def project_with(
     return project
 
 
+def named(rules: Iterable[str]) -> list[dict]:
+    """The rules with names: by themselves two of one value would have the same."""
+    return [{"that": rule, "name": f"rule {place}"} for place, rule in enumerate(rules)]
+
+
 def dropping_short_texts(project: SmallProject, min_chars: int) -> PipelineWork:
     """The pipeline, never run, with a step under the rules that rejects texts as `too_short`."""
     file = project.folder / "small.yaml"
@@ -61,7 +66,7 @@ def results(project: SmallProject) -> dict[str, CheckResult]:
     return {result.rule: result for result in found}
 
 
-def judged(folder: Path, rows: Sequence[Row], *rules: str, batch_rows: int = 100) -> list[CheckResult]:
+def judged(folder: Path, rows: Sequence[Row], *rules: str | dict, batch_rows: int = 100) -> list[CheckResult]:
     """The result of each rule, without Dagster."""
     project = project_with(folder, rows, *rules, batch_rows=batch_rows)
     work = walk(project.work.pipeline)

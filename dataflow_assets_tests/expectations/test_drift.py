@@ -21,6 +21,7 @@ from dataflow_assets.profiles.profile import merged
 from dataflow_assets_tests.expectations.projects import (
     error,
     fresh_work,
+    named,
     project_with,
     results,
     steps,
@@ -94,6 +95,27 @@ def test_a_step_that_changes_its_rows_drifts_from_the_step_before(tmp_path):
     assert [result.passed for result in found.values()] == [False, True, True]
     assert "between 400 values and 400 of the reference (by chance up to" in found[rules[0]].message
     assert len(found[rules[0]].examples) == 3
+
+
+def test_short_texts_drift_too(tmp_path):
+    project = project_with(tmp_path, [{"text": "Why is it so?"}] * 300, "rows > 1")
+    project.run()
+    found = profile_file(profile_of(project.work, "looked-at"), "small", "looked-at")
+    (tmp_path / "good.json").write_bytes(found)
+    rules = [
+        f"{value}, {then}) <= 0.1"
+        for value in ("js(language", "psi(tokens")
+        for then in ("before", '"good.json"')
+    ]
+    project.set_steps(steps(*named(rules)))
+    file = tmp_path / "small.yaml"
+    changes = "dataflow_assets_tests.expectations.row_functions:in_chinese"
+    file.write_text(file.read_text().replace("dataflow_assets_tests.walk:nothing_new", changes, 1))
+    project.work = fresh_work(project)
+    project.run()
+    assert [(result.rule, result.passed) for result in results(project).values()] == [
+        (rule, False) for rule in rules
+    ]
 
 
 @pytest.mark.parametrize("batch_rows", [100, 5000])
@@ -201,6 +223,28 @@ def test_a_reference_in_a_file(tmp_path):
     assert [result.passed for result in results(project).values()] == [False, False]
 
 
+@pytest.mark.parametrize("batch_rows", [100, 300])
+def test_large_numbers_drift_where_they_change_alone(tmp_path, batch_rows):
+    def late(seconds: int) -> list[dict]:
+        return [{"text": f"text {n}", "at": 1_700_000_000 + seconds + n % 3} for n in range(300)]
+
+    rules = ("psi(at, last_run) <= 0.2", 'psi(at, "old.json") <= 0.2')
+    project = project_with(tmp_path, late(0), *rules, batch_rows=batch_rows)
+    edges = [float(np.float32(1_700_000_000))]  # as files had numbers before they were 64-bit floats
+    old = {
+        "rows": 300,
+        "columns": {"at": {"numbers": {"value": {"edges": edges, "counts": [300, 0]}}, "labels": {}}},
+    }
+    (tmp_path / "old.json").write_text(json.dumps({"reference": old}))
+    project.run()
+    write(project, [*late(0), *late(0)])
+    project.run()
+    assert [result.passed for result in results(project).values()] == [True, True]
+    write(project, late(1))
+    project.run()
+    assert [result.passed for result in results(project).values()] == [False, True]
+
+
 def test_another_file_in_the_home_folder_is_another_reference(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -237,10 +281,30 @@ def test_a_reference_that_cannot_be_read_is_told_before_a_row_is(tmp_path, conte
     assert "dataflow-assets profile PIPELINE" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ('psi(number, "good.json") <= 1', "has no column 'number' (it has: text)"),
+        ('psi(tokens, "good.json") <= 1', "has no 'tokens' of the column 'text' (it has: words)"),
+        ('js(language, "good.json") <= 1', "has no 'language' of the column 'text' (it has: words)"),
+        ('js(text, "good.json") <= 1', "has no values of the column 'text' (it has: words)"),
+    ],
+)
+def test_a_reference_that_lacks_what_is_compared_is_told_before_a_row_is_read(tmp_path, rule, told):
+    bins = {"words": {"edges": [], "counts": [1]}}
+    good = {"columns": {"text": {"numbers": bins, "labels": {"language": {}}}}}
+    project = project_with(tmp_path, rows(3), rule)
+    (tmp_path / "good.json").write_text(json.dumps({"reference": good}))
+    with pytest.raises(ConfigError, match="step 1 'looked-at'") as raised:
+        project.work.check_before_run()
+    assert f"the reference good.json {told}; `dataflow-assets profile PIPELINE" in str(raised.value)
+
+
 def test_a_reference_that_is_lost_later_breaks_the_rule_and_not_the_status(tmp_path):
     rule = 'psi(words, "good.json") <= 0.2'
     project = project_with(tmp_path, rows(300), rule)
-    (tmp_path / "good.json").write_text(json.dumps({"reference": {"rows": 0, "columns": {}}}))
+    good = {"columns": {"text": {"numbers": {"words": {"edges": [], "counts": [1]}}, "labels": {}}}}
+    (tmp_path / "good.json").write_text(json.dumps({"reference": good}))
     project.run()
     assert results(project)[rule].passed is True
     (tmp_path / "good.json").unlink()

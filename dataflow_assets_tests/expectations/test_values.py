@@ -16,6 +16,7 @@ from dataflow_assets_tests.expectations.projects import (
     dropping_short_texts,
     fresh_work,
     judged,
+    named,
     project_with,
     write,
 )
@@ -104,6 +105,36 @@ def test_a_limit_that_no_32_bit_float_is(tmp_path, op, passed):
     values = ("price.p05", 0.3), ("price.p95", 0.7), ("digit_share.max", 1 / 9), ("digit_share.mean", 1 / 9)
     found = judged(tmp_path, rows, *(f"{value} {op} {limit}" for value, limit in values))
     assert [result.passed for result in found] == [passed] * 4
+
+
+LARGE = [
+    ("share(ts > 1700000300) <= 0.1", 0.4983, False),
+    ("share(ts >= 1700000301) = 0", 0.4983, False),
+    ("share(ts > 1700001000) > 0", 0, False),
+    ("share(ts = 1700000300) <= 0.1", 0.0017, True),
+    ("share(ms > 1700000000300) <= 0.1", 0.4983, False),
+    ("share(fraction > 1700000300.4) <= 0.1", 0.5, False),
+    ("ts.p95 <= 1700000300", 1700000569, False),
+    ("ts.max <= 1700000598", 1700000599, False),
+    ("ms.max <= 1700000000598", 1700000000599, False),
+    ("ms.min >= 1700000000001", 1700000000000, False),
+    ("ms.p05 = 1700000000028", 1700000000029, False),
+    ("id.max = 9007199254740992.0", 9007199254740992, True),
+]
+
+
+@pytest.mark.parametrize("batch_rows", [50, 600])
+def test_large_numbers_are_compared_as_they_are(tmp_path, batch_rows):
+    rows = [
+        {"ts": 1_700_000_000 + n, "ms": 1_700_000_000_000 + n, "fraction": 1_700_000_000.5 + n, "id": 2**53}
+        for n in range(600)
+    ]
+    rules = named(rule for rule, *_ in LARGE)
+    found = judged(tmp_path, rows, *rules, batch_rows=batch_rows)
+    told = [(result.rule, round(result.value, 4), result.passed) for result in found]
+    assert told == LARGE
+    assert [example.value for example in found[5].examples][:1] == ["1700000599.5"]
+    assert "found 1,700,000,000,599: 0.167% of 600 rows are > 1,700,000,000,598; e.g." in found[8].message
 
 
 @pytest.mark.parametrize(
@@ -273,13 +304,24 @@ def test_rows_that_break_a_rule_are_shown_for_each_kind_of_value(tmp_path):
         "n.p05 >= 50": ("a:1", "0", "Subscribe"),
         'share(label = "a") <= 0.1': ("a:1", "a", "Subscribe"),
         'share(label = "a") >= 0.9': ("a:2", "b", "Read"),
+        "null(answer) >= 0.5": ("a:1", "x", "Subscribe"),
+        "null(answer) = 1": ("a:1", "x", "Subscribe"),
+        'share(label = "a") = 0': ("a:1", "a", "Subscribe"),
+        'share(label = "a") = 1': ("a:2", "b", "Read"),
+        'share(language = "en") = 0': ("a:1", "en", "Subscribe"),
+        'share(language = "en") = 0.2': ("a:1", "en", "Subscribe"),
+        "share(n >= 100) = 0": ("a:120", "119", "Read"),
+        "share(n >= 100) = 1": ("a:1", "0", "Subscribe"),
+        "share(n < 100) = 0.1": ("a:1", "0", "Subscribe"),
+        "n.p05 = 50": ("a:1", "0", "Subscribe"),
+        "n.p95 = 50": ("a:120", "119", "Read"),
     }
-    for result, (row_id, value, text) in zip(judged(tmp_path, rows, *rules), rules.values(), strict=True):
+    found = judged(tmp_path, rows, *named(rules))
+    for result, (row_id, value, text) in zip(found, rules.values(), strict=True):
         assert result.examples, result
         first = result.examples[0]
-        assert (result.passed, len(result.examples)) == (False, 1 if "null" in result.rule else 3), (
-            result.rule
-        )
+        shown = 1 if first.row_id == "a:8" else 3
+        assert (result.passed, len(result.examples)) == (False, shown), result.rule
         assert (first.row_id, first.value, first.text.startswith(text)) == (row_id, value, True), result.rule
 
 
@@ -294,6 +336,18 @@ def test_rejected_and_failed_rows_are_shown(tmp_path):
     assert [result.value for result in found] == [0.5, 0.5, 0.5, 0]
     assert [(len(result.examples), result.passed) for result in found] == [(3, False)] * 3 + [(0, True)]
     assert (found[0].examples[0].row_id, found[0].examples[0].text) == ("a:1", "no")
+
+
+def test_what_no_row_shows_has_no_examples(tmp_path):
+    rules = ["kept.share = 0.1", "rejected.share = 0.9", "kept.share = 1", "rejected.share = 0"]
+    rules += ["duplicates(text) = 1", "label_conflicts(text, kind) >= 0.5", "distinct(text) = 9"]
+    rows = [{"text": "no", "kind": "a"}, {"text": "long enough", "kind": "a"}]
+    project = project_with(tmp_path, rows, *named(rules))
+    work = walk(dropping_short_texts(project, min_chars=5).pipeline)
+    found = check_results(work, work.pipeline.step("looked-at"))
+    assert [(result.passed, len(result.examples)) for result in found] == [
+        (False, count) for count in (0, 0, 1, 1, 0, 0, 0)
+    ]
 
 
 def test_other_rejected_rows_are_judged_anew_where_the_kept_ones_are_the_same(tmp_path):

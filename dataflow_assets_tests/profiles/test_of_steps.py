@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,20 @@ TEXTS = [f"<p>Text number {number} of   the   <b>sample</b> & more.</p>" for num
 def exclamations(row: dict) -> int:
     """An own measure."""
     return str(row["text"]).count("!")
+
+
+def broken(row: dict) -> float:
+    """An own measure that raises on every row."""
+    return row["txt"]
+
+
+def test_an_own_measure_that_raises_is_told_once_a_step(tmp_path: Path, caplog) -> None:
+    made(tmp_path, profile={"measures": {"broken": f"{__name__}:broken"}})
+    told = [record.getMessage() for record in caplog.records if "own measure" in record.getMessage()]
+    expected = r"the own measure 'broken' raised on row 'in:\d+' of p_step{}, which has no value: KeyError: 'txt'"
+    assert len(told) == 3
+    for place, message in enumerate(told):
+        assert re.fullmatch(expected.format(place), message)
 
 
 def made(folder: Path, **fields: object) -> PipelineWork:

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from dataflow_assets.batch import table_of
-from dataflow_assets.profiles.making import HowToProfile, Pair, profile_of_rows
+from dataflow_assets.expectations.drift import reference_of
+from dataflow_assets.profiles.making import HowToProfile, Pair, labels_of_inputs, profile_of_rows
 from dataflow_assets.profiles.profile import Profile, merged, pair_name
-from dataflow_assets.profiles.sampling import Rates, rates_for
+from dataflow_assets.profiles.sampling import Labelled, Rates, rates_for
 from dataflow_assets.profiles.stored import from_bytes, to_bytes
 
 SCHEMA = {
@@ -23,6 +25,7 @@ SCHEMA = {
     "ok": "bool",
     "messages": "json",
 }
+ASKED = Pair(("q",), "a")
 THIN = HowToProfile(Rates(0.2, 0.5))
 
 
@@ -72,6 +75,23 @@ def as_json(profile: Profile) -> dict:
 def test_batches_add_up_to_the_whole(size: int, how: HowToProfile) -> None:
     table = rows(1000)
     assert as_json(in_pieces(table, size, how)) == as_json(profile_of_rows(table, "b", how))
+
+
+@pytest.mark.parametrize("size", [10, 40, 400])
+@pytest.mark.parametrize("long", [20, 200])
+def test_how_short_and_long_titles_are_cut_into_batches_makes_no_difference(size: int, long: int) -> None:
+    titles: list[str | None] = ["Wet tea", None] * 200
+    titles[:long] = ["All of this is about the tea that we had. Subscribe to our news."] * long
+    table = table_of(
+        {"row_id": [f"in:{n}" for n in range(400)], "title": titles}, {"row_id": "string", "title": "string"}
+    )
+    parts, whole = in_pieces(table, size, HowToProfile()), profile_of_rows(table, "b", HowToProfile())
+    assert parts.as_json()["columns"] == whole.as_json()["columns"]
+    assert reference_of(parts) == reference_of(whole)
+    assert parts.boilerplate("title") == long / (200 + long / 2)
+    assert ("tokens" in parts.measures_of("title"), "language" in parts.labels_of("title")) == (
+        long > 20,
+    ) * 2
 
 
 def test_parts_at_several_rates_add_up_at_the_lowest() -> None:
@@ -126,9 +146,40 @@ def test_a_stored_profile_is_read_back_whole() -> None:
     assert again.as_json() == profile.as_json()
     assert again.sample.row_ids == profile.sample.row_ids
     name = pair_name(("kind",), "ok")
-    assert again.pairs[name].hashes.tolist() == profile.pairs[name].hashes.tolist()
+    assert _plain(again.pairs[name]) == _plain(profile.pairs[name])
+    assert again.pairs[name].conflicting.tolist() == [True] * 4
     assert from_bytes(data, "in_b00001", "other rows", "settings") is None
     assert from_bytes(data, "in_b00001", "hash", "other settings") is None
+
+
+def _plain(pair: Labelled) -> list:
+    return [
+        pair.inputs.rate,
+        *(array.tolist() for array in (*pair.inputs[:2], pair.lowest, pair.highest)),
+    ]
+
+
+def test_a_million_different_inputs_have_a_label_each() -> None:
+    numbers = pa.array(range(20_000_000, 21_000_000)).cast(pa.string())
+    table = pa.table({"q": pc.binary_join_element_wise("question", numbers, " "), "a": numbers})
+    found = merged(
+        Profile(part.num_rows, Rates(), merged([]).sample, {}, {"pair": labels_of_inputs(part, ASKED)})
+        for part in (table.slice(start, 250_000) for start in range(0, 1_000_000, 250_000))
+    ).pairs["pair"]
+    assert (len(found.inputs.hashes) > 4096, int(found.conflicting.sum())) == (True, 0)
+    assert _plain(found) == _plain(labels_of_inputs(table, ASKED))
+
+
+@pytest.mark.parametrize("size", [7, 100, 999])
+def test_the_labels_of_an_input_add_up_over_batches(size: int) -> None:
+    how, table = HowToProfile(pairs=(Pair(("text",), "n"), Pair(("kind",), "ok"))), rows(1000)
+    parts, whole = in_pieces(table, size, how).pairs, profile_of_rows(table, "b", how).pairs
+    assert {name: _plain(pair) for name, pair in parts.items()} == {
+        name: _plain(pair) for name, pair in whole.items()
+    }
+    counts = [pair.inputs.counts[pair.conflicting].sum() for pair in whole.values()]
+    texts = Counter(text for text in table["text"].to_pylist())
+    assert counts == [sum(count for count in texts.values() if count > 1), 1000]
 
 
 def test_labels_and_frequent_values_are_counted_exactly() -> None:
@@ -211,6 +262,21 @@ def test_an_own_measure_does_not_hide_a_column_of_its_name() -> None:
     table = table_of({"row_id": ["a:0"], "x": [1]}, {"row_id": "string", "x": "int64"})
     found = profile_of_rows(table, "b", HowToProfile(own={"x": lambda row: 99})).as_json()["columns"]
     assert found["x"]["measures"]["value"]["max"] == 1
+
+
+def test_numbers_are_kept_as_they_are() -> None:
+    numbers = [1_700_000_000 + n for n in range(5)]
+    table = table_of(
+        {"row_id": [f"a:{n}" for n in range(5)], "x": numbers}, {"row_id": "string", "x": "int64"}
+    )
+    how = HowToProfile(own={"own": lambda row: float(row["x"]) + 0.5, "endless": lambda row: float("inf")})  # pyright: ignore[reportArgumentType]
+    profile = profile_of_rows(table, "b", how)
+    stored = from_bytes(to_bytes(profile, "h", "s"), "b", "h", "s")
+    assert stored is not None
+    for each in (profile, stored, merged([stored, profile_of_rows(table.slice(0, 0), "b", how)])):
+        assert each.measure("x", "value").tolist() == numbers
+        assert each.measure("own", "value").tolist() == [n + 0.5 for n in numbers]
+        assert each.as_json()["columns"]["endless"]["measures"] == {}
 
 
 def test_numbers_whose_sum_is_beyond_all_floats_have_a_mean() -> None:
