@@ -141,3 +141,12 @@ def test_a_file_with_another_type_goes_and_comes(tmp_path: Path, instance: dg.Da
     (folder / "inbox" / "c.jsonl").unlink()
     made(folder, instance)
     assert final_files(folder / "data") == without
+
+
+def test_columns_in_another_order_reach_all_batches(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    folder = folder_project(tmp_path, "a.jsonl", "b.jsonl")
+    made(folder, instance)
+    turned = [dict(reversed(row(number).items())) for number in range(12)]
+    write_rows(folder / "inbox" / "a.jsonl", turned, None)
+    made(folder, instance)
+    assert final_files(folder / "data") == final_files(fresh_root(folder, instance))
