@@ -245,7 +245,8 @@ class StepFolder:
     def transcode(self, key: str, record: CommitRecord) -> CommitRecord:
         """Stores a batch that was committed in another format in this folder's format.
 
-        The rows, fingerprint and content hash stay, so that nothing downstream is done again.
+        The rows, fingerprint and content hash stay, so that nothing downstream is done again; so does
+        what the making of the batch took.
         """
         tables = [self.read(key, part, record) for part in PARTS]
         outcome = Outcome(*tables)  # pyright: ignore[reportArgumentType]
@@ -257,6 +258,8 @@ class StepFolder:
             record.rows_in,
             record.inputs,
             record.started_at,
+            record.usage,
+            record.counts,
         )
         prepared = self.prepare(key, outcome, origin)
         return self.commit(prepared._replace(record=replace(prepared.record, seconds=record.seconds)))
