@@ -31,3 +31,37 @@ def test_a_batch_in_another_format_keeps_all_that_its_record_says(tmp_path: Path
     after = StepFolder(tmp_path, format).transcode(KEY, before)
     assert after == replace(before, format=format, files=after.files, generation=2)
     assert after.files.keys() == before.files.keys()
+
+
+def files_in(folder: Path) -> list[str]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return sorted(str(path.relative_to(folder)) for path in files)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_what_a_kill_left_before_the_record_is_replaced_whole(tmp_path: Path, format: Format) -> None:
+    killed = StepFolder(tmp_path)
+    killed.commit(killed.prepare(KEY, OUTCOME, ORIGIN))
+    killed.record_file(KEY).unlink()
+    folder = StepFolder(tmp_path, format)
+    folder.commit(folder.prepare(KEY, Outcome(OUTCOME.kept), ORIGIN))
+    assert files_in(tmp_path) == [f"_commits/{KEY}.json", f"{KEY}.{format}"]
+
+
+def test_files_of_a_batch_that_its_record_does_not_name_are_removed(tmp_path: Path) -> None:
+    folder = StepFolder(tmp_path)
+    folder.commit(folder.prepare(KEY, OUTCOME, ORIGIN))
+    before = files_in(tmp_path)
+    StepFolder(tmp_path, "parquet").file_of(KEY).write_bytes(b"a kill came before the record")
+    StepFolder(tmp_path, "csv").file_of(KEY, "failed").write_bytes(b"as here")
+    (tmp_path / f"{KEY}.txt").write_text("mine")
+    assert StepFolder(tmp_path).remove_all_but({KEY}) == []
+    assert files_in(tmp_path) == sorted([*before, f"{KEY}.txt"])
+
+
+def test_a_batch_in_another_format_stays_until_it_is_rewritten(tmp_path: Path) -> None:
+    folder = StepFolder(tmp_path)
+    folder.commit(folder.prepare(KEY, OUTCOME, ORIGIN))
+    before = files_in(tmp_path)
+    StepFolder(tmp_path, "parquet").remove_all_but({KEY})
+    assert files_in(tmp_path) == before
