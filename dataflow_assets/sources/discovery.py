@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from dataflow_assets.errors import SourceError
 from dataflow_assets.sources.documents.formats import FORMATS, check_packages, document_format
 from dataflow_assets.sources.naming import document_slug, starts_group, with_slugs
+from dataflow_assets.sources.outputs import OutputsBelow, spells_a_step, without_outputs
 from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
 Compression = Literal["gz", "zst"]
@@ -267,10 +268,11 @@ def _only_compressed(name: str) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Every file below, links followed; a folder that contains itself is entered once."""
+    """Every file below, links followed; a folder that contains itself is entered once, outputs never."""
     entered = {os.path.realpath(folder)}
     for parent, folders, names in os.walk(folder, followlinks=True, onerror=_raise):
         folders[:] = [name for name in folders if is_data(name) and not _known(Path(parent, name), entered)]
+        folders[:], names = without_outputs(Path(parent), folders, names)
         yield from (Path(parent, name) for name in names if is_data(name))
 
 
@@ -284,13 +286,16 @@ def is_data(name: str) -> bool:
 
 
 def _matches(text: str, base_dir: Path) -> Iterator[Path]:
-    """The files of a glob; names with a leading `_` only where the pattern spells one."""
+    """The files of a glob; names with a leading `_`, and outputs, only where the pattern spells one."""
     root = _fixed_root(text, base_dir)
     _, pattern = _split_at_wildcard(text)
     spelled = any(part.startswith("_") for part in pattern)
+    is_output = OutputsBelow(root) if not spells_a_step(text) else None
     for match in glob.iglob(os.path.join(*pattern), root_dir=root, recursive=True):
         path = Path(root, match)
-        if not path.is_dir() and (spelled or all(map(is_data, Path(match).parts))):
+        if path.is_dir() or not (spelled or all(map(is_data, Path(match).parts))):
+            continue
+        if is_output is None or not is_output(path):
             yield path
 
 

@@ -150,3 +150,12 @@ def test_columns_in_another_order_reach_all_batches(tmp_path: Path, instance: dg
     write_rows(folder / "inbox" / "a.jsonl", turned, None)
     made(folder, instance)
     assert final_files(folder / "data") == final_files(fresh_root(folder, instance))
+
+
+def test_a_source_that_covers_the_root_does_not_read_it(project: Path, instance: dg.DagsterInstance) -> None:
+    edit(project / "four.yaml", "path: in.jsonl", "path: .")
+    made(project, instance)
+    assert made(project, instance) == {}
+    edit(project / "four.yaml", "batch_rows: 10\n", "batch_rows: null\n")
+    assert made(project, instance)["source"] == ["all"]
+    assert made(project, instance) == {}

@@ -1,7 +1,8 @@
 """The pieces of a source whose files are given by URL."""
 
+import glob
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -21,13 +22,14 @@ from dataflow_assets.sources.discovery import (
 from dataflow_assets.sources.documents.formats import check_packages, document_format
 from dataflow_assets.sources.documents.reader import document_schema
 from dataflow_assets.sources.naming import with_slugs
+from dataflow_assets.sources.outputs import outputs_among, remote_outputs, spells_a_step
 from dataflow_assets.sources.piece import Found, Piece
 from dataflow_assets.sources.readers import read_file
 from dataflow_assets.sources.remote.attempts import repeated
 from dataflow_assets.sources.remote.cache import local_copy
 from dataflow_assets.sources.remote.file_system import FileSystemStore
 from dataflow_assets.sources.remote.http import WebStore
-from dataflow_assets.sources.remote.store import RemoteFile, Store
+from dataflow_assets.sources.remote.store import RemoteFile, Store, Unreachable
 from dataflow_assets.sources.remote.urls import file_name, scheme_of, shown_url
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.sources.states import State, VersionState
@@ -187,7 +189,12 @@ def _chosen(url: str, store: Store, spec: SourceSpec) -> tuple[list[RemoteFile],
     base = told.partition("*")[0].rpartition("/")[0]
     spelled = any(part.startswith("_") for part in PurePosixPath(told).parts)
     inside = {file.name: PurePosixPath(file.name.removeprefix(base)).parts for file in files}
-    data = [file for file in files if spelled or all(map(is_data, inside[file.name]))]
+    outputs = _outputs(told, base, store, inside)
+    data = [
+        file
+        for file in files
+        if file.name not in outputs and (spelled or all(map(is_data, inside[file.name])))
+    ]
     chosen = [file for file in data if fits(spec, file_name(file.name))]
     left_out = [file.name for file in data if file not in chosen]
     if not chosen:
@@ -198,6 +205,22 @@ def _chosen(url: str, store: Store, spec: SourceSpec) -> tuple[list[RemoteFile],
             f"{known_extensions(spec)}, or set `source.format`"
         )
     return chosen, left_out
+
+
+def _outputs(told: str, base: str, store: Store, names: Iterable[str]) -> set[str]:
+    """The names of files that a pipeline wrote, unless the URL leads into its steps on purpose."""
+    if not glob.has_magic(told):
+        return remote_outputs(told.rstrip("/"), names)
+    return set() if spells_a_step(told) else outputs_among(base, names, partial(_has_files, store))
+
+
+def _has_files(store: Store, url: str) -> bool:
+    try:
+        return bool(repeated(lambda: store.found(url)))
+    except Unreachable:
+        raise
+    except SourceError:  # there is no such folder
+        return False
 
 
 def _unique_name(file: RemoteFile, taken: Mapping[str, tuple[RemoteFile, Store]]) -> str:
