@@ -34,9 +34,12 @@ def read_manifest(pipeline: Pipeline, layout: PipelineLayout) -> Manifest | None
 def known_before(pipeline: Pipeline, layout: PipelineLayout) -> Known:
     """What earlier readings settled, the one that was interrupted last too."""
     pins: dict[str, str] = {}
+    slugs: dict[str, str] = {}
     for manifest in (read_manifest(pipeline, layout), Manifest.read(layout.reading_file)):
-        pins |= manifest.pins if manifest is not None else {}
-    return Known(pins)
+        if manifest is not None:
+            pins |= manifest.pins
+            slugs = {file.name: file.slug for file in manifest.files} | slugs
+    return Known(pins, slugs)
 
 
 def source_is_current(pipeline: Pipeline, layout: PipelineLayout, any_format: bool = False) -> bool:

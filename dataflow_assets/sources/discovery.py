@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -50,12 +50,15 @@ class Named(NamedTuple):
     name: str
 
 
-def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[str]]:
+def discover(
+    spec: SourceSpec, base_dir: Path, known_slugs: Mapping[str, str] = {}
+) -> tuple[list[SourceFile], list[str]]:
     """The files of the source, and the names of files in folders that were left out.
 
     Each path in the given order, the files of a folder or glob sorted by name, a file that comes
-    twice once. Hidden files and names with a leading `_` are left out of folders. Raises SourceError
-    where a path leads to nothing that can be read.
+    twice once. Hidden files, names with a leading `_` and outputs of pipelines are left out of folders. A
+    file that was read before keeps its slug. Raises SourceError where a path leads to nothing that can be
+    read.
     """
     files: list[SourceFile] = []
     skipped: list[str] = []
@@ -79,7 +82,7 @@ def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[s
     named = _with_unique_names(files)
     if spec.files is not None:
         check_packages(spec.format or document_format(file.name) for file in named)
-    return (with_slugs(named) if spec.files is None else document_groups(named)), skipped
+    return (with_slugs(named, known_slugs) if spec.files is None else document_groups(named)), skipped
 
 
 def document_groups(documents: list[SourceFile]) -> list[SourceFile]:

@@ -159,3 +159,18 @@ def test_a_source_that_covers_the_root_does_not_read_it(project: Path, instance:
     edit(project / "four.yaml", "batch_rows: 10\n", "batch_rows: null\n")
     assert made(project, instance)["source"] == ["all"]
     assert made(project, instance) == {}
+
+
+def test_a_file_of_the_same_name_that_sorts_before_renames_nothing(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    folder = folder_project(tmp_path)
+    for name in ("b", "a"):
+        (folder / "inbox" / name).mkdir()
+    write_rows(folder / "inbox/b/x.jsonl", [row(number) for number in range(12)], None)
+    made(folder, instance)
+    before = (folder / "data/four/four_step1/x_b00000.jsonl").read_bytes()
+    write_rows(folder / "inbox/a/x.jsonl", [row(number) for number in range(50, 62)], None)
+    assert not set(keys(0, 1, stem="x")) & only(made(folder, instance))
+    assert (folder / "data/four/four_step1/x_b00000.jsonl").read_bytes() == before
+    assert made(folder, instance) == {}

@@ -252,6 +252,17 @@ def test_every_field_is_described():
     assert all(field.description for field in SourceSpec.model_fields.values())
 
 
+def test_a_file_that_was_read_before_keeps_its_slug(tmp_path):
+    some_files(tmp_path, "d/a/x.jsonl", "d/b/x.jsonl", "d/c/x.jsonl")
+    known = {"d/b/x.jsonl": "x", "d/c/x.jsonl": "x", "d/a/x.jsonl": "a-slug-of-another-kind"}
+    files, _ = discover(SourceSpec(path="d"), tmp_path, known)
+    slugs = [file.slug for file in files]
+    assert slugs[1] == "x" and len(set(slugs)) == 3
+    assert re.fullmatch(r"x-[0-9a-f]{8}", slugs[0])
+    again, _ = discover(SourceSpec(path="d"), tmp_path, {file.name: file.slug for file in files})
+    assert again == files
+
+
 OUTPUTS = (
     "root/p/manifest.json",
     "root/p/reading.json",

@@ -135,7 +135,7 @@ class _Beginning(Piece):
         return bytes(head)
 
 
-def remote_pieces(spec: SourceSpec) -> Found:
+def remote_pieces(spec: SourceSpec, known_slugs: Mapping[str, str] = {}) -> Found:
     """The files of the URLs, in their order. Raises SourceError, ConfigError."""
     found: dict[str, tuple[RemoteFile, Store]] = {}
     skipped: list[str] = []
@@ -147,13 +147,16 @@ def remote_pieces(spec: SourceSpec) -> Found:
             found.setdefault(_unique_name(file, found), (file, store))
     if spec.files is not None:
         check_packages(spec.format or document_format(name) for name in found)
-    pieces = pieces_of(found, spec)
+    pieces = pieces_of(found, spec, known_slugs=known_slugs)
     unknown = next((file.name for file, _ in found.values() if not file.certain), None)
     return Found(pieces, skipped, {}, _NO_SIGN.format(unknown) if unknown else "")
 
 
 def pieces_of(
-    found: Mapping[str, tuple[RemoteFile, Store]], spec: SourceSpec, read: Reader | None = None
+    found: Mapping[str, tuple[RemoteFile, Store]],
+    spec: SourceSpec,
+    read: Reader | None = None,
+    known_slugs: Mapping[str, str] = {},
 ) -> list[RemotePiece]:
     """The pieces of files that are known by these names."""
     if spec.files is None:
@@ -162,7 +165,7 @@ def pieces_of(
         ]
         return [
             RemotePiece(file, [found[file.name][0]], found[file.name][1], spec, read)
-            for file in with_slugs(named)
+            for file in with_slugs(named, known_slugs)
         ]
     documents = [SourceFile(Path(file_name(name)), name, "", "documents") for name in found]
     return [
