@@ -188,6 +188,11 @@ def widen(first: ColumnType | None, second: ColumnType | None) -> ColumnType | N
     return "json"
 
 
+def same_columns(first: Mapping[str, ColumnType], second: Mapping[str, ColumnType]) -> bool:
+    """Whether both have the same columns of the same types in the same order, which files keep."""
+    return list(first.items()) == list(second.items())
+
+
 def widen_schema(schemas: Iterable[Mapping[str, ColumnType | None]]) -> dict[str, ColumnType | None]:
     """The columns of all schemas, each with the narrowest type that holds all; first seen first."""
     union: dict[str, ColumnType | None] = {}

@@ -9,6 +9,7 @@ from dataflow_assets.io.objects.places import place_of
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.status import StepStatus, step_statuses
 from dataflow_assets.step_rows import StepRows
+from dataflow_assets.task_state import resume_argument
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def finished_step(
     if not allow_partial and len(kept.records) < len(batches):
         raise RunError(
             f"{len(kept.records)} of {len(batches)} batches of {name!r} are committed; run "
-            f"`dataflow-assets run {work.pipeline.name}` first, or allow what is partial"
+            f"`dataflow-assets run {resume_argument(work.pipeline)}` first, or allow what is partial"
         )
     return FinishedStep(name, kept)
 
@@ -73,8 +74,8 @@ def _refuse_partial(work: PipelineWork, name: str, steps: list[StepStatus], told
         if missing or not status.batches_total:
             raise RunError(
                 f"step {status.name!r} has {status.batches_done} of {status.batches_total} batches up to "
-                f"date; run `dataflow-assets run {work.pipeline.name}` first, or allow what is partial "
-                "(--allow-partial, or allow_partial=True in Python)"
+                f"date; run `dataflow-assets run {resume_argument(work.pipeline)}` first, or allow what is "
+                "partial (--allow-partial, or allow_partial=True in Python)"
             )
         if status.failed:
             raise RunError(

@@ -108,9 +108,9 @@ class PipelineWork:
             )
         return manifest
 
-    def source_is_current(self) -> bool:
-        """Whether step 0 holds exactly what the source holds now. Raises SourceError."""
-        return self.reuse and source_is_current(self.pipeline, self.layout)
+    def source_is_current(self, any_format: bool = False) -> bool:
+        """Whether step 0 holds what the source holds now, in its format or any. Raises SourceError."""
+        return self.reuse and source_is_current(self.pipeline, self.layout, any_format)
 
     def peeked_schema(self) -> Schema:
         """The columns of the source's first rows, before anything is read. Raises SourceError."""

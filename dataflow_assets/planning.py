@@ -22,23 +22,24 @@ class Plan(NamedTuple):
     gates: list[FailedGate]
 
 
-def is_up_to_date(work: PipelineWork, keys: Sequence[str]) -> bool:
+def is_up_to_date(work: PipelineWork, keys: Sequence[str], any_format: bool = False) -> bool:
     """Whether nothing is to do in the whole pipeline, and no blocking check fails."""
-    plan = plan_of(work, work.pipeline.ordered_steps, keys)
+    plan = plan_of(work, work.pipeline.ordered_steps, keys, any_format)
     return not plan.names and not plan.gates
 
 
-def plan_of(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> Plan:
+def plan_of(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str], any_format: bool = False) -> Plan:
     """What is to do for these steps.
 
     A batch is to do where its record is missing or made of other code, parameters or input than
-    now, or where its parent's is. Dagster runs ranges: batches within it that are done are left
-    alone by the IO manager. Nothing downstream of a blocking check that fails is to do, unless the
-    check's own step is made again before.
+    now, or where its parent's is; unless `any_format`, also where it is stored in another format.
+    Dagster runs ranges: batches within it that are done are left alone by the IO manager. Nothing
+    downstream of a blocking check that fails is to do, unless the check's own step is made again
+    before.
     """
     wanted = {step.name for step in steps}
     looked_at = with_all_above(work.pipeline, wanted)
-    planning = _Planning(work, keys)
+    planning = _Planning(work, keys, any_format)
     for step in work.pipeline.ordered_steps:
         if step.name in looked_at:
             planning.add(step, step.name in wanted)
@@ -52,6 +53,7 @@ def plan_of(work: PipelineWork, steps: Sequence[Step], keys: Sequence[str]) -> P
 class _Planning:
     work: PipelineWork
     keys: Sequence[str]
+    any_format: bool
     names: list[str] = field(default_factory=list)
     dirty: dict[str, set[str]] = field(default_factory=dict)
     gates: list[FailedGate] = field(default_factory=list)
@@ -81,5 +83,6 @@ class _Planning:
             names.append(state_name(step.name))
             undone = set(self.keys)
         done = work.step(step)
-        dirty = {key for key in self.keys if key in undone or not work.reuse or not done.is_done(key)}
+        all_anew, of_any = not work.reuse, self.any_format
+        dirty = {key for key in self.keys if all_anew or key in undone or not done.is_done(key, of_any)}
         return ([*names, step.name] if dirty else names), dirty

@@ -15,7 +15,8 @@ from dataflow_assets.task_state import State, TaskState, existing_state
 
 @dataclass(frozen=True)
 class StepStatus:
-    """The sums over a step's committed batches. `stale` has batches made of other code or input than now.
+    """The sums over a step's committed batches. `stale` has batches made of other code or input than now;
+    those that are stored in another format are up to date.
 
     `usage` has the calls to models of a step that asks one, see `serving.usage`; `checks` how its checks
     stand.
@@ -123,7 +124,7 @@ def step_statuses(work: PipelineWork, keys: Sequence[str]) -> list[StepStatus]:
 def _failed_gates(work: PipelineWork, keys: Sequence[str]) -> list[FailedGate]:
     steps = work.pipeline.ordered_steps
     may_fail = keys and any(step.is_gate for step in steps)
-    return plan_of(work, steps, keys).gates if may_fail else []
+    return plan_of(work, steps, keys, any_format=True).gates if may_fail else []
 
 
 def _why(state: State, task: TaskState | None, gates: Sequence[FailedGate]) -> str:
@@ -141,7 +142,7 @@ def _batches(work: PipelineWork, name: str, keys: Iterable[str]) -> tuple[list[C
         record = step.folder.record(key)
         if record is not None:
             records.append(record)
-            stale += not step.is_done(key)
+            stale += not step.is_done(key, any_format=True)
     return records, stale
 
 

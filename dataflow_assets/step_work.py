@@ -128,14 +128,14 @@ class StepWork:
         rows = self.input.read(key, handed)
         return rows._replace(table=self.edits.applied(key, rows.table))
 
-    def is_done(self, key: str) -> bool:
-        """Whether the batch is committed and made of what it would be made of now."""
+    def is_done(self, key: str, any_format: bool = False) -> bool:
+        """Whether the batch is committed in its format, or any, and made of what it would be made of now."""
         try:
             record = self.folder.record(key)
             return (
                 record is not None
                 and record.fingerprint == self.fingerprint(key)
-                and as_wanted(self.folder, record) is record
+                and (any_format or as_wanted(self.folder, record) is record)
             )
         except MissingBatch:
             return False

@@ -29,7 +29,8 @@ from dataflow_assets.operators.operator import Outcome
 EDITS = "_edits"
 NO_EDITS = ""
 _BEFORE = "before"
-_SCHEMA: Schema = {ROW_ID: "string", "edit": "json", "pending": "bool"}
+_ORIGIN = "origin"
+_SCHEMA: Schema = {ROW_ID: "string", "edit": "json", "pending": "bool", _ORIGIN: "string"}
 _PYTHON: dict[ColumnType, type] = {"string": str, "int64": int, "float64": float, "bool": bool}
 
 Edit = Mapping[str, object]
@@ -40,12 +41,14 @@ class BatchEdits:
     """The edits of one batch: for each `row_id` the new values by column.
 
     No values: the row was put back as it was. None: its edit was dropped. The batch was made last
-    with edits of the hash `before`; those of the rows in `pending` came, or went, since.
+    with edits of the hash `before`; those of the rows in `pending` came, or went, since. `origins` has
+    the hash of the row of the source that each edit was made for; older versions kept none.
     """
 
     values: Mapping[str, Edit | None] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
     before: str = NO_EDITS
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def hash(self) -> str:
@@ -55,14 +58,17 @@ class BatchEdits:
             return NO_EDITS
         return xxhash.xxh3_128_hexdigest(json_text(dict(sorted(in_force.items()))).encode())
 
-    def with_changes(self, changes: Mapping[str, Edit | None], applied: bool) -> "BatchEdits":
-        """These edits and more; `applied` says that the batch was made with these since."""
+    def with_changes(
+        self, changes: Mapping[str, Edit | None], applied: bool, origins: Mapping[str, str]
+    ) -> "BatchEdits":
+        """These edits and more, with their origins; `applied` says that the batch was made with these."""
         pending = frozenset() if applied else self.pending
         values = {row_id: edit for row_id, edit in self.values.items() if not applied or edit is not None}
         changed = {row_id for row_id, edit in changes.items() if edit != {}}
         for row_id, edit in changes.items():
             values[row_id] = None if edit is None else {**(values.get(row_id) or {}), **edit}
-        return BatchEdits(values, pending | changed, self.hash if applied else self.before)
+        before = self.hash if applied else self.before
+        return BatchEdits(values, pending | changed, before, {**self.origins, **origins})
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ class StepEdits:
         rows = rows_of(table)
         values: dict[str, Edit | None] = {str(row[ROW_ID]): row["edit"] for row in rows}  # pyright: ignore[reportAssignmentType]
         pending = frozenset(str(row[ROW_ID]) for row in rows if row["pending"])
-        return BatchEdits(values, pending, record.inputs[_BEFORE])
+        origins = {str(row[ROW_ID]): str(hash) for row in rows if (hash := row.get(_ORIGIN)) is not None}
+        return BatchEdits(values, pending, record.inputs[_BEFORE], origins)
 
     def commit(self, key: str, edits: BatchEdits) -> None:
         """Makes these the batch's edits, durably. Raises StorageError."""
@@ -117,6 +124,7 @@ class StepEdits:
             ROW_ID: list(edits.values),
             "edit": list(edits.values.values()),
             "pending": [row_id in edits.pending for row_id in edits.values],
+            _ORIGIN: [edits.origins.get(row_id) for row_id in edits.values],
         }
         table = table_of(columns, _SCHEMA)
         inputs = {_BEFORE: edits.before}

@@ -12,6 +12,7 @@ from dataflow_assets.batch import ROW_ID, ColumnType, json_text, rows_of, schema
 from dataflow_assets.control import pipeline_lock
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.failed_queue.edits import Edit, fitting
+from dataflow_assets.failed_queue.homes import origins_of
 from dataflow_assets.failed_queue.retry import StepRetried, retry_failed
 from dataflow_assets.failed_queue.rows_file import read_rows
 from dataflow_assets.failed_queue.selection import stored_failed
@@ -109,7 +110,9 @@ def _kept_and_tried(
         record = step.folder.record(key)
         known = step.edits.of(key)
         applied = record is not None and record.fingerprint == step.fingerprint(key)
-        step.edits.commit(key, known.with_changes(edits, applied))
+        edited = [row_id for row_id, edit in edits.items() if edit is not None]
+        origins = origins_of(work.layout.step(0), key, edited)
+        step.edits.commit(key, known.with_changes(edits, applied, origins))
     rows = {key: frozenset(edits) for key, edits in changes.edits.items()}
     return retry_failed(work, instance, None, {step.name: rows}, tell, run_id)
 

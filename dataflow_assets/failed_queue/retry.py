@@ -107,7 +107,7 @@ class AsReadWork(PipelineWork):
         """The same pipeline."""
         return cls(**{each.name: getattr(work, each.name) for each in fields(work)})
 
-    def source_is_current(self) -> bool:
+    def source_is_current(self, any_format: bool = False) -> bool:
         """Nobody looks."""
         return True
 

@@ -208,21 +208,22 @@ class StepFolder:
     def commit(self, prepared: Prepared) -> CommitRecord:
         """Publishes a prepared batch: data files, then the record. Raises StorageError.
 
-        Files of an earlier generation that the new one does not replace are removed before the
-        record is written, so that at every moment a record is true or its batch does not exist.
+        Files of an earlier generation, or of one that a kill left without a record, which the new one
+        does not replace are removed before the record is written, so that at every moment a record is
+        true or its batch does not exist.
         """
         key = prepared.record.batch
         old = read_record(str(self.record_file(key)))
         folders = {path.parent for path in prepared.paths.values()}
         self.tell_loaders()
+        atomic.make_folder(self.path / COMMITS)  # so that no source takes the files for data meanwhile
         for path in prepared.paths.values():
             atomic.publish(path)
-        if old is not None:
-            self._remove_replaced(old, prepared)
+        for path in self._files_of(key, old) - set(prepared.paths.values()):
+            atomic.remove(path)
         for folder in sorted(folders):
             atomic.sync_folder(folder)
         record = replace(prepared.record, generation=old.generation + 1 if old else 1)
-        atomic.make_folder(self.path / COMMITS)
         atomic.write_atomically(self.record_file(key), record.to_bytes())
         return record
 
@@ -236,16 +237,17 @@ class StepFolder:
         if not path.is_file() or path.read_bytes() != config:
             atomic.write_atomically(path, config)
 
-    def _remove_replaced(self, old: CommitRecord, prepared: Prepared) -> None:
-        kept = set(prepared.paths.values())
-        for stored in old.files.values():
-            if (path := self.stored_path(stored)) not in kept:
-                atomic.remove(path)
+    def _files_of(self, key: str, record: CommitRecord | None) -> set[Path]:
+        """Every place where the batch may have a file, whatever the format; no folder is listed."""
+        named = {self.stored_path(stored) for stored in record.files.values()} if record else set()
+        folders = [replace(self, format=format) for format in EXTENSIONS]
+        return named | {folder.file_of(key, part) for folder in folders for part in PARTS}
 
     def transcode(self, key: str, record: CommitRecord) -> CommitRecord:
         """Stores a batch that was committed in another format in this folder's format.
 
-        The rows, fingerprint and content hash stay, so that nothing downstream is done again.
+        The rows, fingerprint and content hash stay, so that nothing downstream is done again; so does
+        what the making of the batch took.
         """
         tables = [self.read(key, part, record) for part in PARTS]
         outcome = Outcome(*tables)  # pyright: ignore[reportArgumentType]
@@ -257,6 +259,8 @@ class StepFolder:
             record.rows_in,
             record.inputs,
             record.started_at,
+            record.usage,
+            record.counts,
         )
         prepared = self.prepare(key, outcome, origin)
         return self.commit(prepared._replace(record=replace(prepared.record, seconds=record.seconds)))
@@ -273,10 +277,17 @@ class StepFolder:
     def remove_all_but(self, keys: set[str]) -> list[str]:
         """Removes every batch that is not among `keys`, leftovers without a record included.
 
-        Files that are not named like a batch are not ours and stay. Returns the keys that were removed.
+        Of the batches among `keys` the files that no record names go too. Files that are not named like a
+        batch are not ours and stay. Returns the keys that were removed.
         """
-        names = {key_to_name(key) for key in keys}
-        foreign = [path for path in self._stored_files() if path.name.split(".")[0] not in names]
+        keys_by_name = {key_to_name(key): key for key in keys}
+        foreign: list[Path] = []
+        for path in self._stored_files():
+            key = keys_by_name.get(path.name.split(".")[0])
+            if key is None:
+                foreign.append(path)
+            elif self._is_leftover(path, key):
+                atomic.remove(path)
         records = [read_record(str(path)) for path in foreign if path.parent.name == COMMITS]
         gone = sorted(record.batch for record in records if record is not None)
         for key in gone:
@@ -284,6 +295,14 @@ class StepFolder:
         for path in foreign:
             atomic.remove(path)
         return gone
+
+    def _is_leftover(self, path: Path, key: str) -> bool:
+        """Whether no record names a file of rows, which is not where the folder stores what is kept."""
+        if path.parent.name in (COMMITS, PROFILES) or path == self.file_of(key):
+            return False
+        record = read_record(str(self.record_file(key)))
+        named = {self.stored_path(stored) for stored in record.files.values()} if record else set()
+        return path.suffix[1:] in EXTENSIONS.values() and path not in named
 
     def _stored_files(self) -> list[Path]:
         folders = [

@@ -6,6 +6,7 @@ import xxhash
 from dataflow_assets.control import look_again
 from dataflow_assets.io.batch_stream import as_wanted
 from dataflow_assets.io.commit_record import CommitRecord
+from dataflow_assets.io.formats import EXTENSIONS, Format
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.step_folder import StepFolder
 from dataflow_assets.pipeline import Pipeline
@@ -16,10 +17,10 @@ from dataflow_assets.sources.piece import Known, Piece
 READER_VERSION = "2"
 
 
-def settings_hash(pipeline: Pipeline) -> str:
-    """What decides the batches beside the pieces' content."""
+def settings_hash(pipeline: Pipeline, format: Format | None = None) -> str:
+    """What decides the batches beside the pieces' content, in another format than its own where given."""
     spec = pipeline.source.settings()
-    settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, pipeline.format]
+    settings = [READER_VERSION, spec, pipeline.batch_rows, pipeline.batch_bytes, format or pipeline.format]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
 
 
@@ -33,15 +34,19 @@ def read_manifest(pipeline: Pipeline, layout: PipelineLayout) -> Manifest | None
 def known_before(pipeline: Pipeline, layout: PipelineLayout) -> Known:
     """What earlier readings settled, the one that was interrupted last too."""
     pins: dict[str, str] = {}
+    slugs: dict[str, str] = {}
     for manifest in (read_manifest(pipeline, layout), Manifest.read(layout.reading_file)):
-        pins |= manifest.pins if manifest is not None else {}
-    return Known(pins)
+        if manifest is not None:
+            pins |= manifest.pins
+            slugs = {file.name: file.slug for file in manifest.files} | slugs
+    return Known(pins, slugs)
 
 
-def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
-    """Whether step 0 holds exactly what the source holds now. Raises SourceError."""
+def source_is_current(pipeline: Pipeline, layout: PipelineLayout, any_format: bool = False) -> bool:
+    """Whether step 0 holds exactly what the source holds now, in its format or any. Raises SourceError."""
     manifest = read_manifest(pipeline, layout)
-    if manifest is None or manifest.settings != settings_hash(pipeline):
+    formats = EXTENSIONS if any_format else (pipeline.format,)
+    if manifest is None or manifest.settings not in {settings_hash(pipeline, each) for each in formats}:
         return False
     fixed = pipeline.source.never_changes(pipeline.base_dir, manifest.pins)
     if not fixed and not _pieces_are_as_read(pipeline, layout, manifest):
@@ -49,7 +54,7 @@ def source_is_current(pipeline: Pipeline, layout: PipelineLayout) -> bool:
     folder = layout.step(0)
     records = (records_as_read(folder, file) for file in manifest.files)
     return all(
-        found is not None and all(as_wanted(folder, record) is record for record in found)
+        found is not None and (any_format or all(as_wanted(folder, record) is record for record in found))
         for found in records
     )
 

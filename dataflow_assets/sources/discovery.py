@@ -2,13 +2,14 @@
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from dataflow_assets.errors import SourceError
 from dataflow_assets.sources.documents.formats import FORMATS, check_packages, document_format
 from dataflow_assets.sources.naming import document_slug, starts_group, with_slugs
+from dataflow_assets.sources.outputs import OutputsBelow, spells_a_step, without_outputs
 from dataflow_assets.sources.spec import FileFormat, SourceSpec
 
 Compression = Literal["gz", "zst"]
@@ -49,12 +50,15 @@ class Named(NamedTuple):
     name: str
 
 
-def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[str]]:
+def discover(
+    spec: SourceSpec, base_dir: Path, known_slugs: Mapping[str, str] = {}
+) -> tuple[list[SourceFile], list[str]]:
     """The files of the source, and the names of files in folders that were left out.
 
     Each path in the given order, the files of a folder or glob sorted by name, a file that comes
-    twice once. Hidden files and names with a leading `_` are left out of folders. Raises SourceError
-    where a path leads to nothing that can be read.
+    twice once. Hidden files, names with a leading `_` and outputs of pipelines are left out of folders. A
+    file that was read before keeps its slug. Raises SourceError where a path leads to nothing that can be
+    read.
     """
     files: list[SourceFile] = []
     skipped: list[str] = []
@@ -78,7 +82,7 @@ def discover(spec: SourceSpec, base_dir: Path) -> tuple[list[SourceFile], list[s
     named = _with_unique_names(files)
     if spec.files is not None:
         check_packages(spec.format or document_format(file.name) for file in named)
-    return (with_slugs(named) if spec.files is None else document_groups(named)), skipped
+    return (with_slugs(named, known_slugs) if spec.files is None else document_groups(named)), skipped
 
 
 def document_groups(documents: list[SourceFile]) -> list[SourceFile]:
@@ -267,10 +271,11 @@ def _only_compressed(name: str) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Every file below, links followed; a folder that contains itself is entered once."""
+    """Every file below, links followed; a folder that contains itself is entered once, outputs never."""
     entered = {os.path.realpath(folder)}
     for parent, folders, names in os.walk(folder, followlinks=True, onerror=_raise):
         folders[:] = [name for name in folders if is_data(name) and not _known(Path(parent, name), entered)]
+        folders[:], names = without_outputs(Path(parent), folders, names)
         yield from (Path(parent, name) for name in names if is_data(name))
 
 
@@ -284,13 +289,16 @@ def is_data(name: str) -> bool:
 
 
 def _matches(text: str, base_dir: Path) -> Iterator[Path]:
-    """The files of a glob; names with a leading `_` only where the pattern spells one."""
+    """The files of a glob; names with a leading `_`, and outputs, only where the pattern spells one."""
     root = _fixed_root(text, base_dir)
     _, pattern = _split_at_wildcard(text)
     spelled = any(part.startswith("_") for part in pattern)
+    is_output = OutputsBelow(root) if not spells_a_step(text) else None
     for match in glob.iglob(os.path.join(*pattern), root_dir=root, recursive=True):
         path = Path(root, match)
-        if not path.is_dir() and (spelled or all(map(is_data, Path(match).parts))):
+        if path.is_dir() or not (spelled or all(map(is_data, Path(match).parts))):
+            continue
+        if is_output is None or not is_output(path):
             yield path
 
 

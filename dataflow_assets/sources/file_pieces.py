@@ -48,6 +48,6 @@ class FilePiece(LocalPiece):
 def file_pieces(spec: SourceSpec, base_dir: Path, known: Known = NOTHING_KNOWN) -> Found:
     """The files that the source means, in their order. Raises SourceError, ConfigError."""
     if spec.is_remote:
-        return remote_pieces(spec)
-    files, skipped = discover(spec, base_dir)
+        return remote_pieces(spec, known.slugs)
+    files, skipped = discover(spec, base_dir, known.slugs)
     return Found([FilePiece(file, spec) for file in files], skipped)

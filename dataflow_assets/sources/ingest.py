@@ -8,7 +8,16 @@ from functools import partial
 
 import pyarrow as pa
 
-from dataflow_assets.batch import ROW_ID, ColumnType, Schema, conform, content_hash, widen, widen_schema
+from dataflow_assets.batch import (
+    ROW_ID,
+    ColumnType,
+    Schema,
+    conform,
+    content_hash,
+    same_columns,
+    widen,
+    widen_schema,
+)
 from dataflow_assets.control import StopFlag
 from dataflow_assets.errors import SourceError, StorageError
 from dataflow_assets.io.atomic import make_folder, remove
@@ -225,10 +234,12 @@ class SourceIngest:
         return prepared._replace(notes=self._look(self.folder, key, table, prepared.record.content_hash))
 
     def _conforming(self, pieces: Sequence[Piece], schema: Schema) -> Iterator[Callable[[], Ready]]:
-        """Batches that were stored before a later row or piece brought a new column or a wider type."""
+        """Batches that were stored before a row or piece brought a new column, wider type or other order."""
         for index, read in enumerate(self._read):
             records = [self.folder.record(key) for key in read.batches]
-            off = [record for record in records if record is not None and record.schema != schema]
+            off = [
+                record for record in records if record is not None and not same_columns(record.schema, schema)
+            ]
             if not off:
                 continue
             if all(_can_widen(record.schema, schema) for record in off):

@@ -1,7 +1,7 @@
 """Safe, unique key parts for the files of a source."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,23 +16,34 @@ _GROUP_DOCUMENTS = 16
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 
 
-def with_slugs(files: Sequence["SourceFile"]) -> list["SourceFile"]:
+def with_slugs(files: Sequence["SourceFile"], known: Mapping[str, str] = {}) -> list["SourceFile"]:
     """The same files with slugs that are unique among them.
 
-    A plain stem is its own slug; the first file of a name keeps it when another comes later, so
-    that adding files renames no batches.
+    A plain stem is its own slug. A file keeps the slug that it has in `known`, by its name, when
+    another of that stem comes, so that adding files renames no batches.
     """
-    slugs = unique_slugs((_EXTENSIONS.sub("", file.path.name), file.name) for file in files)
+    slugs = unique_slugs([(_EXTENSIONS.sub("", file.path.name), file.name) for file in files], known)
     return [file._replace(slug=slug) for file, slug in zip(files, slugs, strict=True)]
 
 
-def unique_slugs(named: Iterable[tuple[str, str]]) -> list[str]:
-    """A slug for each stem and whole name, different from the others; the first of a stem keeps it plain."""
-    taken: set[str] = set()
+def unique_slugs(named: Iterable[tuple[str, str]], known: Mapping[str, str] = {}) -> list[str]:
+    """A slug for each stem and whole name, different from the others; the first of a stem keeps it plain.
+
+    Slugs of `known`, by whole name, stay, where they are still slugs of the name.
+    """
+    named = list(named)
+    taken: dict[str, str] = {}
+    for stem, name in named:
+        slug = known.get(name)
+        if slug is not None and slug in _candidates(stem, name):
+            taken.setdefault(slug, name)
     slugs = []
     for stem, name in named:
-        slugs.append(next(each for each in _candidates(stem, name) if each not in taken))
-        taken.add(slugs[-1])
+        slug = known.get(name, "")
+        if taken.get(slug) != name:
+            slug = next(each for each in _candidates(stem, name) if each not in taken)
+            taken[slug] = name
+        slugs.append(slug)
     return slugs
 
 

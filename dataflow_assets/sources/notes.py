@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dataflow_assets.batch import same_columns
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
@@ -15,7 +16,7 @@ def notes(previous: Manifest | None, manifest: Manifest, spec: ReadingSpec) -> l
         return []
     has_documents = isinstance(spec, SourceSpec) and spec.files is not None
     found = _of_documents(previous, manifest) if has_documents else _of_files(previous, manifest)
-    if manifest.schema != previous.schema:
+    if not same_columns(manifest.schema, previous.schema):
         found.append("the columns of the source changed, so every batch has new columns")
     return found
 

@@ -70,9 +70,13 @@ class Piece(ABC):
 
 
 class Known(NamedTuple):
-    """What earlier readings settled: `pins` is what was resolved once, a revision for example."""
+    """What earlier readings settled: `pins` is what was resolved once, a revision for example.
+
+    `slugs` has those of the pieces that were read, by their names.
+    """
 
     pins: Mapping[str, str] = {}
+    slugs: Mapping[str, str] = {}
 
 
 NOTHING_KNOWN = Known()

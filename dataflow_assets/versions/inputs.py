@@ -11,7 +11,7 @@ def inputs_now(work: PipelineWork) -> dict[str, str]:
     What was read before and looks the same is not read for it. Raises SourceError.
     """
     manifest = work.manifest()
-    if manifest is not None and work.source_is_current():
+    if manifest is not None and work.source_is_current(any_format=True):
         read = {file.name: file.states for file in manifest.files}
     else:
         known = known_before(work.pipeline, work.layout)

@@ -24,6 +24,7 @@ from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.planning import is_up_to_date
 from dataflow_assets.sources.current import settings_hash
 from dataflow_assets.status import summed
+from dataflow_assets.task_state import resume_argument
 from dataflow_assets.versions.inputs import inputs_now
 
 LOCK_VERSION = 1
@@ -138,15 +139,19 @@ def lock_of(work: PipelineWork) -> RunLock:
     if not is_finished(work):
         raise RunError(
             f"pipeline {work.pipeline.name!r} is not up to date with its source, parameters and code, so "
-            f"there is no run to lock; run `dataflow-assets run {work.pipeline.name}` first"
+            f"there is no run to lock; run `dataflow-assets run {resume_argument(work.pipeline)}` first"
         )
     return with_rows(work, plan_now(work))
 
 
 def is_finished(work: PipelineWork) -> bool:
-    """Whether every batch of every step is as source, parameters and code want it now."""
+    """Whether every batch of every step is as source, parameters and code want it now, in any format."""
     manifest = work.manifest()
-    return manifest is not None and work.source_is_current() and is_up_to_date(work, manifest.batches)
+    return (
+        manifest is not None
+        and work.source_is_current(any_format=True)
+        and is_up_to_date(work, manifest.batches, any_format=True)
+    )
 
 
 def plan_now(work: PipelineWork) -> RunLock:

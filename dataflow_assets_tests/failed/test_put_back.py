@@ -1,6 +1,8 @@
 """Putting back: edited rows are tried again, and the edits stay whatever is run later."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,3 +190,64 @@ def test_a_torn_edit_is_not_ignored(queue: Queue) -> None:
     (ill.folder / "data" / "queue" / "queue_step1" / "_edits" / "in_b00000.jsonl").write_text("{")
     with pytest.raises(CorruptFile, match="the edits of batch 'in_b00000' are lost"):
         ill.run()
+
+
+def with_lines(queue: Queue, change: Callable[[list[str]], None]) -> None:
+    """The source with its lines changed, and a run."""
+    lines = (queue.folder / "in.jsonl").read_text().splitlines()
+    change(lines)
+    (queue.folder / "in.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    queue.run()
+
+
+FIRST = json.dumps({"id": 99, "q": "Qnew", "x": 1.5, "tags": []})
+PUT_BACK = ({"row_id": "in:3", "q": "short"}, {"row_id": "in:6", "q": "too"})
+
+
+def test_an_edit_goes_with_its_row_where_rows_come_and_go_before_it(queue: Queue) -> None:
+    ill = with_long_rows(queue)
+    ill.put_back(*PUT_BACK)
+    before = answers(ill)
+    with_lines(ill, lambda lines: lines.insert(0, FIRST))
+    assert answers(ill) == {**before, 99: "QNEW"}
+    with_lines(ill, lambda lines: lines.__delitem__(slice(0, 2)))
+    assert answers(ill) == {id: answer for id, answer in before.items() if id}
+
+
+def test_edits_of_rows_that_take_each_others_ids_change_places(queue: Queue) -> None:
+    ill = with_long_rows(queue)
+    ill.put_back(*PUT_BACK)
+    before = answers(ill)
+    with_lines(ill, list.reverse)
+    assert answers(ill) == before
+    with_lines(ill, lambda lines: lines.__delitem__(slice(0, 3)))
+    assert answers(ill) == {id: answer for id, answer in before.items() if id < 9}
+
+
+def test_an_edit_whose_row_became_another_one_is_named_until_it_is_dropped(queue: Queue) -> None:
+    ill = with_long_rows(queue)
+    ill.put_back(*PUT_BACK)
+    with pytest.raises(RunError, match="the edit of row in:3 does not fit what the source has"):
+        with_lines(ill, lambda lines: lines.__setitem__(2, FIRST))
+    with pytest.raises(RunError, match="the edit of row in:3"):
+        ill.run()
+    ill.drop("in:3")
+    ill.run()
+    assert (answers(ill)[99], answers(ill)[5]) == ("QNEW", "TOO")
+
+
+def test_a_column_that_comes_later_does_not_part_an_edit_from_its_row(queue: Queue) -> None:
+    ill = with_long_rows(queue)
+    ill.put_back(*PUT_BACK)
+    with_lines(ill, lambda lines: lines.append(json.dumps({"id": 12, "q": "Q", "x": "now a text", "y": 1})))
+    assert (answers(ill)[2], answers(ill)[5]) == ("SHORT", "TOO")
+
+
+def test_an_edit_of_an_older_version_goes_by_the_row_id_alone(queue: Queue) -> None:
+    ill = with_long_rows(queue)
+    ill.put_back(*PUT_BACK)
+    edits = ill.work.step(ill.work.pipeline.step("answered")).edits
+    for key in edits.keys():  # noqa: SIM118  it is no dict
+        edits.commit(key, replace(edits.of(key), origins={}))
+    with_lines(ill, lambda lines: lines.insert(0, FIRST))
+    assert answers(ill)[1] == "SHORT" and 2 not in answers(ill)

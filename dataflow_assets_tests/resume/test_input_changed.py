@@ -141,3 +141,36 @@ def test_a_file_with_another_type_goes_and_comes(tmp_path: Path, instance: dg.Da
     (folder / "inbox" / "c.jsonl").unlink()
     made(folder, instance)
     assert final_files(folder / "data") == without
+
+
+def test_columns_in_another_order_reach_all_batches(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    folder = folder_project(tmp_path, "a.jsonl", "b.jsonl")
+    made(folder, instance)
+    turned = [dict(reversed(row(number).items())) for number in range(12)]
+    write_rows(folder / "inbox" / "a.jsonl", turned, None)
+    made(folder, instance)
+    assert final_files(folder / "data") == final_files(fresh_root(folder, instance))
+
+
+def test_a_source_that_covers_the_root_does_not_read_it(project: Path, instance: dg.DagsterInstance) -> None:
+    edit(project / "four.yaml", "path: in.jsonl", "path: .")
+    made(project, instance)
+    assert made(project, instance) == {}
+    edit(project / "four.yaml", "batch_rows: 10\n", "batch_rows: null\n")
+    assert made(project, instance)["source"] == ["all"]
+    assert made(project, instance) == {}
+
+
+def test_a_file_of_the_same_name_that_sorts_before_renames_nothing(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    folder = folder_project(tmp_path)
+    for name in ("b", "a"):
+        (folder / "inbox" / name).mkdir()
+    write_rows(folder / "inbox/b/x.jsonl", [row(number) for number in range(12)], None)
+    made(folder, instance)
+    before = (folder / "data/four/four_step1/x_b00000.jsonl").read_bytes()
+    write_rows(folder / "inbox/a/x.jsonl", [row(number) for number in range(50, 62)], None)
+    assert not set(keys(0, 1, stem="x")) & only(made(folder, instance))
+    assert (folder / "data/four/four_step1/x_b00000.jsonl").read_bytes() == before
+    assert made(folder, instance) == {}

@@ -250,3 +250,45 @@ def test_a_spec_that_makes_no_sense_is_refused(name):
 
 def test_every_field_is_described():
     assert all(field.description for field in SourceSpec.model_fields.values())
+
+
+def test_a_file_that_was_read_before_keeps_its_slug(tmp_path):
+    some_files(tmp_path, "d/a/x.jsonl", "d/b/x.jsonl", "d/c/x.jsonl")
+    known = {"d/b/x.jsonl": "x", "d/c/x.jsonl": "x", "d/a/x.jsonl": "a-slug-of-another-kind"}
+    files, _ = discover(SourceSpec(path="d"), tmp_path, known)
+    slugs = [file.slug for file in files]
+    assert slugs[1] == "x" and len(set(slugs)) == 3
+    assert re.fullmatch(r"x-[0-9a-f]{8}", slugs[0])
+    again, _ = discover(SourceSpec(path="d"), tmp_path, {file.name: file.slug for file in files})
+    assert again == files
+
+
+OUTPUTS = (
+    "root/p/manifest.json",
+    "root/p/reading.json",
+    "root/p/p_step0/_commits/x_b00000.json",
+    "root/p/p_step0/x_b00000.jsonl",
+    "root/whole/manifest.json",
+    "root/whole/w_step0/_commits/all.json",
+    "root/whole/w_step0.jsonl",
+)
+OWN = ("root/in.jsonl", "root/p/own.jsonl", "root/p/w_step0.jsonl", "root/sets/manifest.json", "x.jsonl")
+
+
+@pytest.mark.parametrize("path", [".", "**/*", "**/*.json*"])
+def test_what_a_pipeline_wrote_is_left_out(tmp_path, path):
+    some_files(tmp_path, *OUTPUTS, *OWN)
+    assert {os.path.relpath(file.path, tmp_path) for file in found(tmp_path, path)[0]} == set(OWN)
+
+
+@pytest.mark.parametrize(
+    "path", ["root/p/p_step0", "root/p/p_step0/*", "root/p/p_step*/*.jsonl", "root/*/*_step0/*"]
+)
+def test_a_path_into_a_step_reads_what_a_pipeline_wrote(tmp_path, path):
+    some_files(tmp_path, *OUTPUTS)
+    assert [file.path.name for file in found(tmp_path, path)[0]] == ["x_b00000.jsonl"]
+
+
+def test_a_path_to_the_file_of_a_whole_step_reads_it(tmp_path):
+    some_files(tmp_path, *OUTPUTS)
+    assert names(tmp_path, "root/whole/w_step0.jsonl") == ["root/whole/w_step0.jsonl"]

@@ -169,3 +169,23 @@ def test_a_lock_hides_the_password_of_a_url(pages: Path, command_here: Command) 
     assert command_here(pages, "lock", "pages.yaml").code == 0
     text = (pages / FILE).read_text()
     assert "s3cr3t" not in text and "postgresql://ada:***@db.example:5432/words" in text
+
+
+def test_rows_in_another_format_are_up_to_date_until_the_next_run(pages: Path, command_here: Command) -> None:
+    assert command_here(pages, "run", "pages.yaml", "--format", "parquet").code == 0
+    assert json.loads(command_here(pages, "status", "pages.yaml", "--json").out)["state"] == "done"
+    for said in (("export", "--to", "all.jsonl"), ("lock",)):
+        assert command_here(pages, said[0], "pages.yaml", *said[1:]).code == 0
+    assert command_here(pages, "diff", FILE, "pages.yaml", "--exit-code").code == 0
+    assert len(list(pages.glob("data/pages/pages_step3/*.parquet"))) == 4
+    assert command_here(pages, "run", "pages.yaml").code == 0
+    assert not list(pages.glob("data/pages/**/*.parquet"))
+
+
+@pytest.mark.parametrize("said", [("export", "--to", "all.jsonl"), ("lock",)])
+def test_what_needs_a_run_names_the_pipeline_as_the_command_takes_it(
+    said: tuple[str, ...], locked: Path, command_here: Command
+) -> None:
+    change(locked, "min_chars: 12", "min_chars: 13")
+    done = command_here(locked, said[0], "pages.yaml", *said[1:])
+    assert done.code == 1 and "`dataflow-assets run pages.yaml` first" in done.err

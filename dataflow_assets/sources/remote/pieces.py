@@ -1,7 +1,8 @@
 """The pieces of a source whose files are given by URL."""
 
+import glob
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -21,13 +22,14 @@ from dataflow_assets.sources.discovery import (
 from dataflow_assets.sources.documents.formats import check_packages, document_format
 from dataflow_assets.sources.documents.reader import document_schema
 from dataflow_assets.sources.naming import with_slugs
+from dataflow_assets.sources.outputs import outputs_among, remote_outputs, spells_a_step
 from dataflow_assets.sources.piece import Found, Piece
 from dataflow_assets.sources.readers import read_file
 from dataflow_assets.sources.remote.attempts import repeated
 from dataflow_assets.sources.remote.cache import local_copy
 from dataflow_assets.sources.remote.file_system import FileSystemStore
 from dataflow_assets.sources.remote.http import WebStore
-from dataflow_assets.sources.remote.store import RemoteFile, Store
+from dataflow_assets.sources.remote.store import RemoteFile, Store, Unreachable
 from dataflow_assets.sources.remote.urls import file_name, scheme_of, shown_url
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.sources.states import State, VersionState
@@ -133,7 +135,7 @@ class _Beginning(Piece):
         return bytes(head)
 
 
-def remote_pieces(spec: SourceSpec) -> Found:
+def remote_pieces(spec: SourceSpec, known_slugs: Mapping[str, str] = {}) -> Found:
     """The files of the URLs, in their order. Raises SourceError, ConfigError."""
     found: dict[str, tuple[RemoteFile, Store]] = {}
     skipped: list[str] = []
@@ -145,13 +147,16 @@ def remote_pieces(spec: SourceSpec) -> Found:
             found.setdefault(_unique_name(file, found), (file, store))
     if spec.files is not None:
         check_packages(spec.format or document_format(name) for name in found)
-    pieces = pieces_of(found, spec)
+    pieces = pieces_of(found, spec, known_slugs=known_slugs)
     unknown = next((file.name for file, _ in found.values() if not file.certain), None)
     return Found(pieces, skipped, {}, _NO_SIGN.format(unknown) if unknown else "")
 
 
 def pieces_of(
-    found: Mapping[str, tuple[RemoteFile, Store]], spec: SourceSpec, read: Reader | None = None
+    found: Mapping[str, tuple[RemoteFile, Store]],
+    spec: SourceSpec,
+    read: Reader | None = None,
+    known_slugs: Mapping[str, str] = {},
 ) -> list[RemotePiece]:
     """The pieces of files that are known by these names."""
     if spec.files is None:
@@ -160,7 +165,7 @@ def pieces_of(
         ]
         return [
             RemotePiece(file, [found[file.name][0]], found[file.name][1], spec, read)
-            for file in with_slugs(named)
+            for file in with_slugs(named, known_slugs)
         ]
     documents = [SourceFile(Path(file_name(name)), name, "", "documents") for name in found]
     return [
@@ -187,7 +192,12 @@ def _chosen(url: str, store: Store, spec: SourceSpec) -> tuple[list[RemoteFile],
     base = told.partition("*")[0].rpartition("/")[0]
     spelled = any(part.startswith("_") for part in PurePosixPath(told).parts)
     inside = {file.name: PurePosixPath(file.name.removeprefix(base)).parts for file in files}
-    data = [file for file in files if spelled or all(map(is_data, inside[file.name]))]
+    outputs = _outputs(told, base, store, inside)
+    data = [
+        file
+        for file in files
+        if file.name not in outputs and (spelled or all(map(is_data, inside[file.name])))
+    ]
     chosen = [file for file in data if fits(spec, file_name(file.name))]
     left_out = [file.name for file in data if file not in chosen]
     if not chosen:
@@ -198,6 +208,22 @@ def _chosen(url: str, store: Store, spec: SourceSpec) -> tuple[list[RemoteFile],
             f"{known_extensions(spec)}, or set `source.format`"
         )
     return chosen, left_out
+
+
+def _outputs(told: str, base: str, store: Store, names: Iterable[str]) -> set[str]:
+    """The names of files that a pipeline wrote, unless the URL leads into its steps on purpose."""
+    if not glob.has_magic(told):
+        return remote_outputs(told.rstrip("/"), names)
+    return set() if spells_a_step(told) else outputs_among(base, names, partial(_has_files, store))
+
+
+def _has_files(store: Store, url: str) -> bool:
+    try:
+        return bool(repeated(lambda: store.found(url)))
+    except Unreachable:
+        raise
+    except SourceError:  # there is no such folder
+        return False
 
 
 def _unique_name(file: RemoteFile, taken: Mapping[str, tuple[RemoteFile, Store]]) -> str:

@@ -131,3 +131,16 @@ def test_a_file_system_that_is_not_installed_is_asked_for(tmp_path, monkeypatch)
                 numbers(tmp_path, url)
     with pytest.raises(ConfigError, match=r"nosuch://b/x\.jsonl: Protocol not known"):
         numbers(tmp_path, "nosuch://b/x.jsonl")
+
+
+@needs_s3
+@pytest.mark.parametrize("path", ["", "/**/*.jsonl", "/**"])
+def test_what_a_pipeline_wrote_is_left_out_unless_the_url_leads_there(tmp_path, bucket, path):
+    put(bucket, "in.jsonl", 1)
+    put(bucket, "root/p/manifest.json", 2)
+    put(bucket, "root/p/p_step0/_commits/in_b00000.json", 3)
+    put(bucket, "root/p/p_step0/in_b00000.jsonl", 4)
+    put(bucket, "root/p/p_step0.jsonl", 5)
+    assert numbers(tmp_path, {"path": f"s3://{bucket.name}{path}", "format": "jsonl"}) == [1]
+    for into in ("p_step0", "p_step0/*", "*_step0/*.jsonl"):
+        assert numbers(tmp_path, {"path": f"s3://{bucket.name}/root/p/{into}"}) == [4]
