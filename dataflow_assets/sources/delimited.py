@@ -55,10 +55,10 @@ class _Lines:
         return text
 
     def reason(self, first: int, last: int) -> str | None:
-        """Why one of these lines cannot be read, or None."""
+        """Why the first of these lines that cannot be read cannot, or None."""
         if not self.odd:
             return None
-        return next((reason for number, reason in self.odd.items() if first <= number <= last), None)
+        return next((self.odd[number] for number in range(first, last + 1) if number in self.odd), None)
 
     def bad(self, first: int, last: int, reason: str) -> BadRecord:
         """The record on these lines as a bad one."""

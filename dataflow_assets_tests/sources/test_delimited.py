@@ -1,6 +1,7 @@
 """CSV and TSV: nothing is guessed, broken records are set aside, the header is checked."""
 
 import csv
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,13 @@ def test_a_broken_record_is_set_aside_and_the_next_is_read(tmp_path, name):
     assert (record.file, record.line, record.reason) == ("a.csv", 3, reason)
     assert rows_in(path) == [{"x": "0", "y": "0"}, {"x": "9", "y": "9"}]
     assert numbers_in(path) == [2, 4]
+
+
+def test_lines_that_are_all_unreadable_take_time_by_their_number_not_by_its_square(tmp_path):
+    path = written(tmp_path, "a.csv", b"x,y\n" + b"1,caf\xe9\n1,\0\n" * 10_000)
+    began = time.process_time()
+    assert len(bad_in(path)) == 20_000
+    assert time.process_time() - began < 3
 
 
 def test_a_quote_that_is_never_closed_is_one_bad_record(tmp_path):
