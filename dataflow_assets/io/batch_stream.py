@@ -266,7 +266,7 @@ def make(streams: Sequence[BatchStream], key: str, known: Known) -> Made:
             later, table = follower.ready(key, handed, known)
         except Stopped:
             raise
-        except Exception:  # noqa: BLE001  its own step raises it
+        except (Exception, SystemExit):  # noqa: BLE001  its own step raises it
             made.given_up = follower.name
             break
         made.followers.append((follower.folder, later))

@@ -232,7 +232,7 @@ def _measured(measure: OwnMeasure, row: dict[str, object]) -> float:
     try:
         value = measure(dict(row))
         return float("nan") if value is None else float(value)
-    except Exception:  # noqa: BLE001  a measure never stops the work that it looks at
+    except (Exception, SystemExit):  # noqa: BLE001  a measure never stops the work that it looks at
         return float("nan")
 
 
