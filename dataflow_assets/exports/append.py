@@ -9,6 +9,7 @@ from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform
 from dataflow_assets.errors import ConfigError, RunError, UnwritableValue
 from dataflow_assets.exports.file import format_of
 from dataflow_assets.exports.growing_file import JOURNAL_SUFFIX, Appended, GrowingFile, growing_file
+from dataflow_assets.exports.target import check_target
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.formats import Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
@@ -47,6 +48,7 @@ def append_step(
         raise ConfigError(
             f"a {format} file cannot grow: {to}; append to .jsonl or .csv, or export it without --append"
         )
+    check_target(work, to)
     finished = finished_step(work, step, allow_partial)
     head = {
         "journal": 1,
