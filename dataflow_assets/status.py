@@ -54,6 +54,7 @@ class PipelineStatus:
     `paused` and `failed`, for a run that ended with an error and left batches to do, are known from
     Dagster's storage; where there is no Dagster home, such a pipeline is `new` or `partial`. It is
     `failed` too while a blocking check fails. `why` says how it came to stand there.
+    `left_out` names the files of the source's folders and globs that were not read, as no reader fits.
     `leftover_steps` names what is left in the pipeline's folder of steps that it no longer has.
     """
 
@@ -65,6 +66,7 @@ class PipelineStatus:
     leftover_steps: list[str] = field(default_factory=list)
     paused: PausedAt | None = None
     why: str = ""
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def failed_rows(self) -> int:
@@ -93,6 +95,7 @@ def status_of(work: PipelineWork) -> PipelineStatus:
         work.layout.leftover_steps(len(steps)),
         _paused_at(task) if state == "paused" else None,
         _why(state, task, gates),
+        manifest.skipped if manifest else [],
     )
 
 

@@ -1,7 +1,9 @@
 """What is different from the last time that a source was read, in words a person reads."""
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
+from dataflow_assets.sources.discovery import kind_of
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
@@ -48,6 +50,16 @@ def _of_documents(previous: Manifest, manifest: Manifest) -> list[str]:
         *_listed(changed, "changed"),
         *_listed(new, "new"),
     ]
+
+
+def left_out_line(names: Sequence[str]) -> str:
+    """The files of folders and globs that are not read, and why; names of files, as the manifest has them."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    endings = {PurePosixPath(name).suffix.lower() for name in names if kind_of(name)[0] is None}
+    shown = [ending or "names without an ending" for ending in sorted(endings)]
+    others = f" and {len(shown) - _NAMED:,} other endings" if len(shown) > _NAMED else ""
+    why = f"no reader for {', '.join(shown[:_NAMED])}{others}" if shown else "not what `source` says to read"
+    return f"left out: {', '.join(names[:_NAMED])}{more} ({why})"
 
 
 def _hashes(manifest: Manifest) -> dict[str, str]:

@@ -176,6 +176,20 @@ def test_status_without_leftovers_says_nothing_of_them(call: Call, done: Path):
     assert json.loads(call("status", "four.yaml", "--json", folder=done).out)["leftover_steps"] == []
 
 
+def test_run_and_status_name_the_files_that_no_reader_fits(call: Call, tmp_path: Path):
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / ".DS_Store").touch()
+    (source / "a.jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "small.yaml").write_text(GOOD_STEP.replace("in.jsonl", "in"))
+    assert "left out" not in call("run", "small.yaml").out
+    (source / "b.jsonl.bz2").write_bytes(b"BZh9")
+    line = "left out: in/b.jsonl.bz2 (no reader for .bz2)"
+    assert line in call("run", "small.yaml").out.splitlines()
+    assert line in call("status", "small.yaml").out.splitlines()
+    assert json.loads(call("status", "small.yaml", "--json").out)["left_out"] == ["in/b.jsonl.bz2"]
+
+
 def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
     shown = call("sample", "four.yaml", "lower", "-n", "2", folder=done).out
     assert shown == "in:1\n  n: 0\n  text: <b>row 0</b>\n\nin:2\n  n: 1\n  text: <b>row 1</b> more\n\n"
