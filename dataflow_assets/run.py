@@ -113,6 +113,8 @@ def _read_source(work: PipelineWork, task: RunningTask) -> None:
     tell_step(StepBegun(SOURCE, None))
     with task.told.step(SOURCE):
         for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
+            if committed.again:
+                continue
             task.committed(committed.record.batch)
             task.told.committed(committed.record, committed.reused)
             tell(BatchDone(SOURCE, committed.record, committed.reused))
