@@ -99,8 +99,10 @@ def _make(
 
 
 def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
+    """The steps by name in their order; `source` is read in any case."""
     for name in select:
-        work.pipeline.step(name)
+        if name != SOURCE:
+            work.pipeline.step(name)
     return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
 
 

@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dataflow_assets_tests.cli.conftest import Call
@@ -198,6 +200,22 @@ def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
 def test_sample_as_a_difference_shows_what_was_before(call: Call, done: Path):
     shown = call("sample", "four.yaml", "lower", "-n", "1", "--diff", folder=done).out
     assert shown == "in:1\n  - text: <b>Row 0</b>\n  + text: <b>row 0</b>\n\n"
+
+
+def test_sample_as_a_difference_does_not_take_nan_for_a_change(call: Call, tmp_path: Path):
+    pq.write_table(pa.table({"text": ["A"], "x": [float("nan")]}), tmp_path / "in.parquet")
+    step = GOOD_STEP.replace("in.jsonl", "in.parquet").replace("steps:", "format: parquet\nsteps:")
+    (tmp_path / "small.yaml").write_text(step)
+    assert call("run", "small.yaml").code == 0
+    assert call("sample", "small.yaml", "one", "--diff").out == "in:1\n  - text: A\n  + text: a\n\n"
+
+
+def test_the_source_alone_can_be_run(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    assert call("run", "four.yaml", "--select", "source").code == 0
+    status = json.loads(call("status", "four.yaml", "--json").out)
+    assert (status["state"], status["rows_read"]) == ("partial", 60)
+    assert [step["batches_done"] for step in status["steps"]] == [0, 0, 0, 0]
 
 
 def test_sample_as_a_difference_shows_rejected_rows_with_their_reason(call: Call, done: Path):
