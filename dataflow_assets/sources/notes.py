@@ -52,6 +52,21 @@ def _of_documents(previous: Manifest, manifest: Manifest) -> list[str]:
     ]
 
 
+def missing_columns(manifest: Manifest, spec: ReadingSpec) -> list[str]:
+    """The names of `columns` and `rename` that no row of the source has."""
+    columns = spec.columns or []
+    asked = columns + [name for name in spec.rename if name not in columns]
+    return [name for name in asked if spec.rename.get(name, name) not in manifest.schema]
+
+
+def missing_columns_line(names: Sequence[str]) -> str:
+    """The same for people."""
+    return (
+        f"no row of the source has {', '.join(map(repr, names))}, which `source.columns` or `source.rename` "
+        "names; are the names spelled as in the source?"
+    )
+
+
 def left_out_line(names: Sequence[str]) -> str:
     """The files of folders and globs that are not read, and why; names of files, as the manifest has them."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""

@@ -192,6 +192,19 @@ def test_run_and_status_name_the_files_that_no_reader_fits(call: Call, tmp_path:
     assert json.loads(call("status", "small.yaml", "--json").out)["left_out"] == ["in/b.jsonl.bz2"]
 
 
+def test_run_and_status_name_columns_that_no_row_of_the_source_has(call: Call, tmp_path: Path):
+    (tmp_path / "in.jsonl").write_text('{"text": "a", "empty": null, "n": 1}\n')
+    source = "{path: in.jsonl, columns: [text, empty, nope, n, old], rename: {n: m, old: new}}"
+    (tmp_path / "small.yaml").write_text(GOOD_STEP.replace("{path: in.jsonl}", source))
+    line = (
+        "no row of the source has 'nope', 'old', which `source.columns` or `source.rename` names; are the "
+        "names spelled as in the source?"
+    )
+    assert line in call("run", "small.yaml").out.splitlines()
+    assert line in call("status", "small.yaml").out.splitlines()
+    assert json.loads(call("status", "small.yaml", "--json").out)["missing_columns"] == ["nope", "old"]
+
+
 def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
     shown = call("sample", "four.yaml", "lower", "-n", "2", folder=done).out
     assert shown == "in:1\n  n: 0\n  text: <b>row 0</b>\n\nin:2\n  n: 1\n  text: <b>row 1</b> more\n\n"
