@@ -30,9 +30,10 @@ Every message says what was found, what was expected, where, and what to do.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 PauseCause = Literal["user", "budget", "breaker"]
+Raised: TypeAlias = Exception | SystemExit  # by a user's code: `sys.exit` there ends its row, not the run
 
 
 class DataflowError(Exception):
@@ -159,3 +160,13 @@ class PatternTimeout(RowError):
 
 class WorkerDied(RowError):
     """The worker process died on this row, as often as it was tried."""
+
+
+def said_by(error: BaseException) -> str:
+    """The error's own text, whatever its `__str__` does; that of a SystemExit names the call."""
+    try:
+        if isinstance(error, SystemExit):
+            return f"sys.exit({'' if error.code is None else repr(error.code)}) was called"
+        return str(error)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001  a user's error may raise anything
+        return f"its text cannot be shown: that raised {type(raised).__name__}"

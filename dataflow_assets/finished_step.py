@@ -25,8 +25,19 @@ class FinishedStep:
         return tuple(self.kept.records.values())
 
     def columns(self, with_row_id: bool = True) -> Schema:
-        """The columns of all batches, each of a type that holds the values of all."""
-        return {name: kind for name, kind in self.kept.columns.items() if with_row_id or name != ROW_ID}
+        """The columns of all batches, each of a type that holds the values of all.
+
+        Raises ConfigError where that leaves rows without a column: no file tells how many there are.
+        """
+        columns: Schema = {
+            name: kind for name, kind in self.kept.columns.items() if with_row_id or name != ROW_ID
+        }
+        if not columns and self.kept.rows:
+            raise ConfigError(
+                f"the {self.kept.rows:,} rows of {self.name!r} have no column but {ROW_ID!r}, so nothing "
+                "would be written; keep it (--row-id, or with_row_id=True in Python), or give another step"
+            )
+        return columns
 
 
 def finished_step(

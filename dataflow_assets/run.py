@@ -13,7 +13,7 @@ from dataflow_assets.assets import IO_MANAGER_KEY, pipeline_assets
 from dataflow_assets.check_events import report_checks
 from dataflow_assets.checks import FailedGate, raise_if_failed
 from dataflow_assets.control import pipeline_lock
-from dataflow_assets.errors import CheckFailed, DataflowError, RunError, Stopped
+from dataflow_assets.errors import CheckFailed, DataflowError, RunError, Stopped, said_by
 from dataflow_assets.home import dagster_errors
 from dataflow_assets.io.atomic import remove_leftovers
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS, StepFilesIOManager
@@ -105,8 +105,10 @@ def _make(
 
 
 def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
+    """The steps by name in their order; `source` is read in any case."""
     for name in select:
-        work.pipeline.step(name)
+        if name != SOURCE:
+            work.pipeline.step(name)
     return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
 
 
@@ -119,6 +121,8 @@ def _read_source(work: PipelineWork, task: RunningTask) -> None:
     tell_step(StepBegun(SOURCE, None))
     with task.told.step(SOURCE):
         for committed in work.ingest(lambda manifest: None).commit_all(task.stop):
+            if committed.again:
+                continue
             task.committed(committed.record.batch)
             task.told.committed(committed.record, committed.reused)
             tell(BatchDone(SOURCE, committed.record, committed.reused))
@@ -158,11 +162,11 @@ def _own_errors() -> Iterator[None]:
         raise CheckFailed(str(error)) from None
     except DagsterExecutionInterruptedError:
         raise Stopped("stopped by a signal between two batches; run the same command to go on") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         own = _in_chain(error, DataflowError) or _in_chain(error, SQLAlchemyError)
         if own is not None:
             raise own from None
-        raise RunError(f"the run failed: {type(error).__name__}: {error}") from error
+        raise RunError(f"the run failed: {type(error).__name__}: {said_by(error)}") from error
 
 
 def _in_chain(error: BaseException | None, kind: type[Exception]) -> Exception | None:

@@ -10,6 +10,9 @@ from dataflow_assets.errors import PauseCause
 from dataflow_assets.io.commit_record import CommitRecord
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.planning import plan_of
+from dataflow_assets.sources.current import settings_hash
+from dataflow_assets.sources.manifest import Manifest
+from dataflow_assets.sources.notes import missing_columns
 from dataflow_assets.task_state import State, TaskState, existing_state
 
 
@@ -55,6 +58,8 @@ class PipelineStatus:
     `paused` and `failed`, for a run that ended with an error and left batches to do, are known from
     Dagster's storage; where there is no Dagster home, such a pipeline is `new` or `partial`. It is
     `failed` too while a blocking check fails. `why` says how it came to stand there.
+    `left_out` names the files of the source's folders and globs that were not read, as no reader fits.
+    `missing_columns` names what `source.columns` and `source.rename` ask for and no row of the source has.
     `leftover_steps` names what is left in the pipeline's folder of steps that it no longer has.
     """
 
@@ -66,6 +71,8 @@ class PipelineStatus:
     leftover_steps: list[str] = field(default_factory=list)
     paused: PausedAt | None = None
     why: str = ""
+    left_out: list[str] = field(default_factory=list)
+    missing_columns: list[str] = field(default_factory=list)
 
     @property
     def failed_rows(self) -> int:
@@ -94,7 +101,16 @@ def status_of(work: PipelineWork) -> PipelineStatus:
         work.layout.leftover_steps(len(steps)),
         _paused_at(task) if state == "paused" else None,
         _why(state, task, gates),
+        manifest.skipped if manifest else [],
+        _missing_columns(work, manifest),
     )
+
+
+def _missing_columns(work: PipelineWork, manifest: Manifest | None) -> list[str]:
+    """Those of the last reading; none where the source is to be read by other settings."""
+    if manifest is None or manifest.settings != settings_hash(work.pipeline):
+        return []
+    return missing_columns(manifest, work.pipeline.source)
 
 
 def step_statuses(work: PipelineWork, keys: Sequence[str]) -> list[StepStatus]:

@@ -25,6 +25,7 @@ from dataflow_assets.cli.tally import Tally
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork
 from dataflow_assets.progress import BatchDone, RowAnswered, StepBegun, listening, listening_closely
 from dataflow_assets.serving.usage import shown_cost
+from dataflow_assets.sources.notes import left_out_line, missing_columns_line
 from dataflow_assets.status import PipelineStatus
 
 _LINE_EVERY_S = 5.0
@@ -187,6 +188,10 @@ def status_parts(status: PipelineStatus, folder: Path, out: Console) -> Iterator
     """The same in parts, for a console of its width; texts are lines."""
     rejected = f", {shown_counts(status.source_rejected)} lines rejected" if status.source_rejected else ""
     yield f"{status.pipeline}: {status.state}, {status.rows_read:,} rows read{rejected}"
+    if status.left_out:
+        yield left_out_line(status.left_out)
+    if status.missing_columns:
+        yield missing_columns_line(status.missing_columns)
     if status.why:
         yield f"{status.paused.who} since {status.paused.when}: {status.why}" if status.paused else status.why
     rows = [

@@ -11,6 +11,7 @@ from dataflow_assets.clickhouse.address import SCHEME, Address
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.exports.append import append_step
 from dataflow_assets.exports.file import export_step
+from dataflow_assets.exports.target import check_target
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.pipeline_work import PipelineWork
 
@@ -135,6 +136,7 @@ def _export_file(
         from dataflow_assets.versions.croissant import check_format
 
         check_format(to)
+        check_target(work, croissant)
     rows = export_step(work, step, to, with_row_id, allow_partial, for_spreadsheet)
     print_line(f"{rows:,} rows in {to}")
     if croissant is not None:

@@ -178,9 +178,14 @@ def _row_lines(row: dict[str, object], before: dict[str, object] | None, part: s
     lines = [f"{row[ROW_ID]}{'' if part == 'kept' else f' {part}'}"]
     for name, value in row.items():
         old = (before or {}).get(name)
-        if name == ROW_ID or (name in (before or {}) and old == value):
+        if name == ROW_ID or (name in (before or {}) and _is_same(old, value)):
             continue
         if name in (before or {}):
             lines.append(f"  - {name}: {shown_value(old, 400)}")
         lines.append(f"  + {name}: {shown_value(value, 400)}")
     return lines
+
+
+def _is_same(old: object, value: object) -> bool:
+    """Whether a value is as it was; NaN, which equals nothing, is."""
+    return old == value or (old != old and value != value)

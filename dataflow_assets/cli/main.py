@@ -25,7 +25,7 @@ from dataflow_assets.cli.run_command import run
 from dataflow_assets.cli.sql_command import sql_command
 from dataflow_assets.cli.start_commands import init, new, schema
 from dataflow_assets.cli.trace_command import trace
-from dataflow_assets.errors import DataflowError
+from dataflow_assets.errors import DataflowError, said_by
 
 _EPILOG = """Exit codes: 0 all done; 1 the run failed; 2 a mistake in configuration, input or usage, nothing
 was run; 3 stopped, the same command goes on, or paused, `resume` goes on; 5 done, but rows wait in the
@@ -83,18 +83,27 @@ for command in (
 def main() -> NoReturn:
     """Runs the command and ends the process with its exit code."""
     gc.enable()
+    sys.exit(_code())
+
+
+def _code() -> int:
+    """Runs the command and tells its error; the exit code."""
     try:
-        sys.exit(group.main(standalone_mode=False) or 0)
+        return group.main(standalone_mode=False) or 0
     except DataflowError as error:
         print_error(str(error))
-        sys.exit(error.exit_code)
+        return error.exit_code
+    except SystemExit as error:  # ours never raise it
+        print_error(f"code of the pipeline ended the command: {said_by(error)}; raise an error there instead")
+        return 1
     except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        return end.exit_code
     except click.ClickException as error:
         error.show()
-        sys.exit(2)
+        return 2
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        print_error("interrupted; what was committed is kept")
+        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return 1

@@ -12,7 +12,7 @@ from dataflow_assets.cli.display import print_status, run_display
 from dataflow_assets.errors import ConfigError, PipelineBusy
 from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
-from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
+from dataflow_assets.pipeline_work import SOURCE, PipelineWork, scripted_by_default, unpriced_models
 from dataflow_assets.plugins.known import metrics_settings
 from dataflow_assets.serving.usage import shown_cost
 from dataflow_assets.status import status_of
@@ -35,7 +35,9 @@ _FORMATS = ("jsonl", "json", "csv", "parquet", "pickle")
 @click.option("--format", "format_", type=click.Choice(_FORMATS), help="Format of the step files.")
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Rows in a batch.")
 @click.option("--workers", type=click.IntRange(min=1), help="Batches in hand at a time [default: the cores].")
-@click.option("--select", multiple=True, metavar="STEP", help="Only this step; may be given several times.")
+@click.option(
+    "--select", multiple=True, metavar="STEP", help="Only this step, or `source`; may be given several times."
+)
 @click.option(
     "--serving", metavar="NAME", help="Ask this serving: one of the pipeline, `openai`, `scripted`."
 )
@@ -88,7 +90,8 @@ def run(
     settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
     for name in select:
-        changed.step(name)
+        if name != SOURCE:
+            changed.step(name)
     work.check_before_run()
     run_lock = None if locked is None else _checked_lock(work, locked, select, dry_run)
     print_line(f"{changed.name}: {shown_path(work.layout.folder)}")

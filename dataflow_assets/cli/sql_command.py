@@ -54,7 +54,12 @@ def sql_command(
 
     if to is not None and as_json:
         raise ConfigError("--to and --json exclude each other; a FILE that ends in .json is JSON too")
-    with open_views(work_of(pipeline, root), memory_mb) as views:
+    work = work_of(pipeline, root)
+    if to is not None:
+        from dataflow_assets.exports.target import check_target
+
+        check_target(work, Path(to))
+    with open_views(work, memory_mb) as views:
         if query is None:
             _list(views)
         elif to is not None:

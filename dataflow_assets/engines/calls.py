@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import rows_of
 from dataflow_assets.control import StopFlag
-from dataflow_assets.errors import DataflowError, RowError, Stopped
+from dataflow_assets.errors import DataflowError, Raised, RowError, Stopped
 from dataflow_assets.operators.llm.operator import Checked, Done, LLMOperator
 from dataflow_assets.operators.llm.outcome import RowDone, outcome_of
 from dataflow_assets.operators.operator import Outcome
@@ -166,8 +166,8 @@ class CallEngine:
         """What became of the row; its error is its own, a stop and a broken ledger are everybody's."""
         usage = Usage()
         try:
-            done: Done | Exception = await operator.do(row, partial(self._ask, usage))
-        except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            done: Done | Raised = await operator.do(row, partial(self._ask, usage))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
             done = error
         if self._ended is not None:
             raise self._ended

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import arrow_schema, schema_of
 from dataflow_assets.engines.engine import joined_outcomes
-from dataflow_assets.errors import DataflowError, RowError, WorkerDied
+from dataflow_assets.errors import DataflowError, Raised, RowError, WorkerDied
 from dataflow_assets.operators.operator import Outcome, RowErrors, RowOperator
 
 
@@ -18,7 +18,7 @@ def isolated(operator: RowOperator, rows: pa.Table) -> Outcome:
         return operator.apply(rows)
     except ImportError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if (isinstance(error, DataflowError) and not isinstance(error, RowError)) or not rows.num_rows:
             raise
         if rows.num_rows == 1:
@@ -38,6 +38,6 @@ def none_kept(operator: RowOperator, rows: pa.Table) -> pa.Table:
     return arrow_schema(operator.output_schema(schema_of(rows))).empty_table()
 
 
-def _failed(operator: RowOperator, row: pa.Table, error: Exception, attempts: int = 1) -> Outcome:
+def _failed(operator: RowOperator, row: pa.Table, error: Raised, attempts: int = 1) -> Outcome:
     failed = RowErrors([0], [error]).failed_rows(row, attempts)
     return Outcome(none_kept(operator, row), None, failed)

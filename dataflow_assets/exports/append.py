@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from dataflow_assets.batch import ROW_ID, Schema, arrow_schema, conform
+from dataflow_assets.batch import Schema, arrow_schema, conform
 from dataflow_assets.errors import ConfigError, RunError, UnwritableValue
 from dataflow_assets.exports.file import format_of
 from dataflow_assets.exports.growing_file import JOURNAL_SUFFIX, Appended, GrowingFile, growing_file
+from dataflow_assets.exports.target import check_target
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.formats import Format, encode
 from dataflow_assets.io.formats.spreadsheet import without_formulas
@@ -47,6 +48,7 @@ def append_step(
         raise ConfigError(
             f"a {format} file cannot grow: {to}; append to .jsonl or .csv, or export it without --append"
         )
+    check_target(work, to)
     finished = finished_step(work, step, allow_partial)
     head = {
         "journal": 1,
@@ -55,24 +57,23 @@ def append_step(
         "row_id": with_row_id,
         "for_spreadsheet": for_spreadsheet,
     }
+    columns = finished.columns(with_row_id)
     with growing_file(to) as file:
         file.load(head)
-        return _Appending(file, finished.kept, format, with_row_id, for_spreadsheet).run()
+        return _Appending(file, finished.kept, columns, format, for_spreadsheet).run()
 
 
 class _Appending:
     """One export into a file that was checked."""
 
     def __init__(
-        self, file: GrowingFile, rows: StepRows, format: Format, with_row_id: bool, for_spreadsheet: bool
+        self, file: GrowingFile, rows: StepRows, columns: Schema, format: Format, for_spreadsheet: bool
     ) -> None:
         self._file = file
         self._rows = rows
         self._format: Format = format
         self._for_spreadsheet = for_spreadsheet
-        self._columns: Schema = {
-            name: kind for name, kind in rows.columns.items() if with_row_id or name != ROW_ID
-        }
+        self._columns = columns
 
     def run(self) -> Grown:
         """Appends what is missing."""

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from dataflow_assets.batch import arrow_schema
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.exports.row_groups import write_row_groups
+from dataflow_assets.exports.target import check_target
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.io.atomic import make_folder, publish, storage_errors, sync_folder, temporary
 from dataflow_assets.io.formats import EXTENSIONS, Format, encode
@@ -34,6 +35,7 @@ def export_step(
     or stale, unless partial is allowed.
     """
     format = format_of(to, for_spreadsheet)
+    check_target(work, to)
     finished = finished_step(work, step, allow_partial)
     columns = finished.columns(with_row_id)
     tables, schema = finished.kept.tables(columns), arrow_schema(columns)

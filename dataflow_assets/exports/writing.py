@@ -8,6 +8,7 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.exports.folder import whole_folder
 from dataflow_assets.exports.hugging_face import write_hugging_face
 from dataflow_assets.exports.llama_factory import write_llama_factory
+from dataflow_assets.exports.target import check_target
 from dataflow_assets.exports.webdataset import write_webdataset
 from dataflow_assets.finished_step import finished_step
 from dataflow_assets.pipeline_work import PipelineWork
@@ -32,6 +33,7 @@ def export_folder(
     """
     if named and kind != "llamafactory":
         raise ConfigError(f"`--column` says what is what for llamafactory; {kind} takes all columns")
+    check_target(work, to)
     finished = finished_step(work, step, allow_partial)
     columns = finished.columns(with_row_id)
     with whole_folder(to) as folder:

@@ -27,6 +27,7 @@ class Committed(NamedTuple):
     """A batch that exists now: its record, where it is, and whether it was there before.
 
     `samples` is what is shown of its rows where they were at hand, `notes` what is told of its making.
+    `again` is a batch that came before in the same work and got the columns of later ones: it is not counted.
     """
 
     record: CommitRecord
@@ -34,6 +35,7 @@ class Committed(NamedTuple):
     reused: bool
     samples: Samples | None = None
     notes: Notes = NO_NOTES
+    again: bool = False
 
 
 class Committable(Protocol):
@@ -266,7 +268,7 @@ def make(streams: Sequence[BatchStream], key: str, known: Known) -> Made:
             later, table = follower.ready(key, handed, known)
         except Stopped:
             raise
-        except Exception:  # noqa: BLE001  its own step raises it
+        except (Exception, SystemExit):  # noqa: BLE001  its own step raises it
             made.given_up = follower.name
             break
         made.followers.append((follower.folder, later))

@@ -142,9 +142,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         with _task(context, output) as task, _closed(output.work.commit_all(task.stop)) as batches:
             for committed in batches:
                 totals.add(committed)
-                task.committed(committed.record.batch)
-                task.told.committed(committed.record, committed.reused)
-                tell(BatchDone(asset, committed.record, committed.reused))
+                if not committed.again:
+                    task.committed(committed.record.batch)
+                    task.told.committed(committed.record, committed.reused)
+                    tell(BatchDone(asset, committed.record, committed.reused))
                 report = output.partitioned and not (only_new and committed.reused)
                 if report:
                     more = summary_metadata(output.pipeline, asset) if committed.record.batch == last else {}
@@ -249,8 +250,12 @@ class Totals:
         self.counts: dict[str, int] = {}
 
     def add(self, committed: Committed) -> None:
-        """Counts a batch."""
+        """Counts a batch; of one that comes again only the rows that are shown are new."""
         record = committed.record
+        if committed.again:
+            self._shown = _newer(self._shown, committed)
+            self._shown_rejected = _newer(self._shown_rejected, committed)
+            return
         self._shown = self._shown or committed
         if record.rejected:
             self._shown_rejected = self._shown_rejected or committed
@@ -380,3 +385,8 @@ def cancelled_when_stopped(instance: dg.DagsterInstance, run: dg.DagsterRun) -> 
     except Stopped as stopped:
         instance.report_run_canceling(run, message=str(stopped))
         raise dg.Failure(description=str(stopped), allow_retries=False) from stopped
+
+
+def _newer(shown: Committed | None, committed: Committed) -> Committed | None:
+    """The batch that is shown, as it is now where it is this one."""
+    return committed if shown is not None and shown.record.batch == committed.record.batch else shown

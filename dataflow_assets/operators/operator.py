@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from dataflow_assets.batch import Schema, arrow_field, column_type, places_where, values_of, with_column
-from dataflow_assets.errors import MissingValue, RowError, WrongType
+from dataflow_assets.errors import MissingValue, Raised, RowError, WrongType, said_by
 from dataflow_assets.operators.selected_texts import one_chunk
 from dataflow_assets.optional_packages import require
 
@@ -48,14 +48,14 @@ class RowErrors(NamedTuple):
     """Rows of a table that could not be done: positions in the table and the error of each."""
 
     positions: list[int]
-    errors: list[Exception]
+    errors: list[Raised]
 
     @classmethod
     def none(cls) -> "RowErrors":
         """No error yet."""
         return cls([], [])
 
-    def add(self, position: int, error: Exception) -> None:
+    def add(self, position: int, error: Raised) -> None:
         """Notes that the row at this position failed."""
         self.positions.append(position)
         self.errors.append(error)
@@ -85,12 +85,12 @@ class RowErrors(NamedTuple):
         return rows
 
 
-def _class_of(error: Exception) -> str:
+def _class_of(error: Raised) -> str:
     return getattr(error, "error_class", None) or type(error).__name__
 
 
-def _printable(error: Exception) -> str:
-    return str(error).encode("utf-8", "backslashreplace").decode()[:_MAX_MESSAGE_CHARS]
+def _printable(error: Raised) -> str:
+    return said_by(error).encode("utf-8", "backslashreplace").decode()[:_MAX_MESSAGE_CHARS]
 
 
 class Operator(ABC):
@@ -359,7 +359,7 @@ class TextMapper(TextOperator):
         for position, text in enumerate(texts.to_pylist()):
             try:
                 edited.append(_encodable(self.edit(text)))
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 edited.append(None)
                 errors.add(position, error)
         return pa.chunked_array([pa.array(edited, pa.large_string())]), errors
@@ -388,7 +388,7 @@ class TextFilter(TextOperator):
         for position, text in enumerate(texts.to_pylist()):
             try:
                 found.append(self.reason(text))
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 found.append(None)
                 errors.add(position, error)
         return pa.array(found, pa.large_string()), errors

@@ -30,7 +30,7 @@ def by_halves(table: pa.Table, function: Callable[[pa.Table], object]) -> Pieces
         begin, end = pending.pop()
         try:
             pieces.results.append(function(table.slice(begin, end - begin)))
-        except Exception as error:  # noqa: BLE001  a row that raises fails alone
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
             if end - begin > 1:
                 middle = (begin + end) // 2
                 pending += [(middle, end), (begin, middle)]

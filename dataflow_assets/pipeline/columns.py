@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dataflow_assets.batch import ROW_ID, ColumnType, Schema
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.errors import ConfigError, Raised, said_by
 from dataflow_assets.expectations.needs import problems_of_rules
 from dataflow_assets.operators.operator import RESERVED_COLUMNS, Operator
 from dataflow_assets.pipeline import Pipeline
@@ -159,7 +159,7 @@ def _after(walk: _Walk, step: str, came: _Columns) -> _Columns:
             walk.problem(place, message)
         schema = operator.output_schema(dict(came.schema))
         touched = operator.touched(dict(came.schema))
-    except Exception as error:  # noqa: BLE001  a user's operator may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a user's operator may raise anything
         for message in [] if missing else _told(error):
             walk.problem(place, message)
         return came
@@ -170,10 +170,10 @@ def _after(walk: _Walk, step: str, came: _Columns) -> _Columns:
     return _Columns({**schema, ROW_ID: "string"}, {**touched_by, ROW_ID: SOURCE}, split_by)
 
 
-def _told(error: Exception) -> list[str]:
+def _told(error: Raised) -> list[str]:
     if isinstance(error, ConfigError):
         return error.problems
-    return [f"the operator cannot say its columns: {type(error).__name__}: {error}"]
+    return [f"the operator cannot say its columns: {type(error).__name__}: {said_by(error)}"]
 
 
 def _missing(reads: Iterable[str], schema: Schema) -> list[str]:

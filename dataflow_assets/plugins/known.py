@@ -60,7 +60,7 @@ def make_plugins(pipeline: Pipeline, say: Callable[[str], None]) -> dict[str, ob
     for name, settings in wanted_plugins(pipeline).items():
         try:
             plugin_class = _loaded(name)
-        except Exception as error:  # noqa: BLE001  another's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001  another's code
             say(f"plugin {name!r} cannot be imported and is off: {type(error).__name__}: {error}")
             continue
         _check_settings(pipeline, name, plugin_class, settings)
@@ -68,7 +68,7 @@ def make_plugins(pipeline: Pipeline, say: Callable[[str], None]) -> dict[str, ob
             made[name] = plugin_class(**settings)
         except ConfigError as error:
             raise ConfigError(f"pipeline {pipeline.name!r}: plugin {name!r}: {error}") from error
-        except Exception as error:  # noqa: BLE001  another's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001  another's code
             say(f"plugin {name!r} cannot be made and is off: {type(error).__name__}: {error}")
     return made
 

@@ -230,7 +230,7 @@ def _measured(measure: OwnMeasure, row: dict[str, object], errors: list) -> floa
     try:
         value = measure(dict(row))
         return float("nan") if value is None else float(value)
-    except Exception as error:  # noqa: BLE001  a measure never stops the work that it looks at
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a measure never stops the work that it looks at
         errors.append((row[ROW_ID], error))
         return float("nan")
 

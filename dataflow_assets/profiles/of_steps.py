@@ -76,7 +76,7 @@ def step_summary(work: "PipelineWork", step: str) -> str | None:
     """
     try:
         return _summary(work, step)
-    except Exception:  # noqa: BLE001  a profile never stops the work that it looks at
+    except (Exception, SystemExit):  # noqa: BLE001  a profile never stops the work that it looks at
         _log.warning("no summary of step %r could be made", step, exc_info=True)
         return None
 

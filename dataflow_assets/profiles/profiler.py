@@ -70,7 +70,7 @@ class Profiler:
         """
         try:
             return numbers_of(self.made(folder, key, rows, content_hash))
-        except Exception:  # noqa: BLE001  a profile never stops the work that it looks at
+        except (Exception, SystemExit):  # noqa: BLE001  a profile never stops the work that it looks at
             _log.warning("no profile of batch %r of %s could be made", key, folder.path.name, exc_info=True)
             return NO_NOTES
 

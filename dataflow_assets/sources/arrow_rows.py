@@ -47,7 +47,7 @@ def chunk_of_arrow(batch: pa.RecordBatch, names: dict[str, str], piece: str, fir
             try:
                 pairs.append((new, column_of_arrow(batch.column(batch.schema.get_field_index(old)))))
             except UnfitRows as error:
-                unfit |= {row: f"column {old!r}: {reason}" for row, reason in error.reasons.items()}
+                unfit |= {row: f"{reason}: column {old!r}" for row, reason in error.reasons.items()}
         if not unfit:
             bad.sort(key=lambda record: record.line)
             return Chunk(table_of_arrays(pairs, batch.num_rows), numbers, bad)

@@ -14,6 +14,7 @@ class BadRecord(NamedTuple):
 
     `line` is the 1-based line (jsonl, csv, tsv, txt), record number (json, parquet, documents) or file
     number (rows: file), in one sequence with the numbers of the rows;
+    `reason` is one of few kinds, by which records are counted, then a colon and what this record has of it;
     `raw` is what the file holds there, invalid bytes as `\xNN`, cut at 4,096 characters.
     """
 

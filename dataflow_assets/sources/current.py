@@ -60,8 +60,11 @@ def source_is_current(pipeline: Pipeline, layout: PipelineLayout, any_format: bo
 
 
 def _pieces_are_as_read(pipeline: Pipeline, layout: PipelineLayout, manifest: Manifest) -> bool:
-    pieces = find_pieces(pipeline.source, pipeline.base_dir, known_before(pipeline, layout)).pieces
+    found = find_pieces(pipeline.source, pipeline.base_dir, known_before(pipeline, layout))
+    pieces = found.pieces
     if [piece.name for piece in pieces] != [file.name for file in manifest.files]:
+        return False
+    if found.skipped != manifest.skipped:
         return False
     read = {file.name: file for file in manifest.files}
     return all(is_as_read(piece, read[piece.name]) for piece in pieces)

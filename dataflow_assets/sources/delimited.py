@@ -55,16 +55,16 @@ class _Lines:
         return text
 
     def reason(self, first: int, last: int) -> str | None:
-        """Why one of these lines cannot be read, or None."""
+        """Why the first of these lines that cannot be read cannot, or None."""
         if not self.odd:
             return None
-        return next((reason for number, reason in self.odd.items() if first <= number <= last), None)
+        return next((self.odd[number] for number in range(first, last + 1) if number in self.odd), None)
 
     def bad(self, first: int, last: int, reason: str) -> BadRecord:
         """The record on these lines as a bad one."""
         text = "".join(self.kept[first - self.first_kept : last - self.first_kept + 1])
         raw = text.removesuffix("\n").removesuffix("\r").encode("utf-8", "surrogateescape")
-        span = f" (lines {first} to {last})" if last > first else ""
+        span = f"{'; ' if ':' in reason else ': '}lines {first} to {last}" if last > first else ""
         return BadRecord(self.file, first, reason + span, raw_text(raw))
 
     def forget(self, upto: int) -> None:
@@ -103,7 +103,8 @@ def _reason(error: csv.Error, max_cell_chars: int) -> str:
     if "unexpected end of data" in text:
         return "a quote is opened and never closed"
     if "field larger" in text:
-        return f"a cell is longer than the {max_cell_chars} of source.max_line_bytes; is a quote not closed?"
+        limit = f"the {max_cell_chars} of source.max_line_bytes"
+        return f"a cell is too long: more than {limit}; is a quote not closed?"
     if "new-line character" in text:
         return "a carriage return outside quotes"
     return f"malformed: {text}"
@@ -164,7 +165,7 @@ def _read_block(
         ):
             pass
         else:
-            reason = reason or f"{len(fields)} fields, expected the {width} of the header"
+            reason = reason or f"wrong number of fields: {len(fields)}, expected the {width} of the header"
             bad.append(lines.bad(first, records.last, reason))
         if records.last >= lines.block_end:
             return False

@@ -91,7 +91,8 @@ class SourceIngest:
         if not sum(piece.rows for piece in self._read):
             raise SourceError(self._nothing_good(found.pieces))
         schema = final_schema(self._schema)
-        yield from self._committed(self._conforming(found.pieces, schema), stop)
+        conforming = self._committed(self._conforming(found.pieces, schema), stop)
+        yield from (committed._replace(again=True) for committed in conforming)
         manifest = self._manifest(self._read, schema, found.skipped)
         self.notes = notes(self._previous, manifest, self.pipeline.source)
         manifest.write(self.layout.manifest_file)

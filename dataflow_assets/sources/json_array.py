@@ -125,7 +125,7 @@ class _Scanner:
     def _float(self, text: str) -> float:
         value = float(text)
         if value - value != 0.0:
-            self.unfit.append(f"the number {text[:40]} is beyond a double")
+            self.unfit.append(f"a number is beyond a double: {text[:40]}")
         return value
 
     def _check_size(self, end: int) -> None:
@@ -214,7 +214,7 @@ def _row(element: _Element) -> dict[str, object]:
 
 
 def _invalid(text: str) -> str | None:
-    return None if text.isascii() or _encodes(text) else "invalid UTF-8 inside the record"
+    return None if text.isascii() or _encodes(text) else "invalid UTF-8: inside the record"
 
 
 def _encodes(text: str) -> bool:

@@ -35,7 +35,7 @@ def utf8_text(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise NotJson(f"invalid UTF-8 at byte {error.start + 1} of the line") from error
+        raise NotJson(f"invalid UTF-8: at byte {error.start + 1} of the line") from error
 
 
 def not_a_row(value: object) -> str | None:
@@ -56,7 +56,7 @@ def _refuse(constant: str) -> object:
 def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise NotJson(f"the number {text[:40]} is beyond a double")
+        raise NotJson(f"a number is beyond a double: {text[:40]}")
     return value
 
 

@@ -83,4 +83,4 @@ def _limited(first: int, tail: _Tail, rest: list[bytes]) -> Iterator[LineBlock]:
 
 def too_long_reason(size: int, limit: int) -> str:
     """Why such a line is bad."""
-    return f"the line has {size} bytes, more than the {limit} of source.max_line_bytes"
+    return f"the line is too long: {size} bytes, more than the {limit} of source.max_line_bytes"

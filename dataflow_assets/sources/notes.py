@@ -1,8 +1,10 @@
 """What is different from the last time that a source was read, in words a person reads."""
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from dataflow_assets.batch import same_columns
+from dataflow_assets.sources.discovery import kind_of
 from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.sources.reading_spec import ReadingSpec
 from dataflow_assets.sources.spec import SourceSpec
@@ -49,6 +51,31 @@ def _of_documents(previous: Manifest, manifest: Manifest) -> list[str]:
         *_listed(changed, "changed"),
         *_listed(new, "new"),
     ]
+
+
+def missing_columns(manifest: Manifest, spec: ReadingSpec) -> list[str]:
+    """The names of `columns` and `rename` that no row of the source has."""
+    columns = spec.columns or []
+    asked = columns + [name for name in spec.rename if name not in columns]
+    return [name for name in asked if spec.rename.get(name, name) not in manifest.schema]
+
+
+def missing_columns_line(names: Sequence[str]) -> str:
+    """The same for people."""
+    return (
+        f"no row of the source has {', '.join(map(repr, names))}, which `source.columns` or `source.rename` "
+        "names; are the names spelled as in the source?"
+    )
+
+
+def left_out_line(names: Sequence[str]) -> str:
+    """The files of folders and globs that are not read, and why; names of files, as the manifest has them."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    endings = {PurePosixPath(name).suffix.lower() for name in names if kind_of(name)[0] is None}
+    shown = [ending or "names without an ending" for ending in sorted(endings)]
+    others = f" and {len(shown) - _NAMED:,} other endings" if len(shown) > _NAMED else ""
+    why = f"no reader for {', '.join(shown[:_NAMED])}{others}" if shown else "not what `source` says to read"
+    return f"left out: {', '.join(names[:_NAMED])}{more} ({why})"
 
 
 def _hashes(manifest: Manifest) -> dict[str, str]:

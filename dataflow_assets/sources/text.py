@@ -117,4 +117,4 @@ def _text_of(found: _Content, spec: SourceSpec) -> tuple[str | None, str]:
     try:
         return None, found.content.decode()
     except UnicodeDecodeError as error:
-        return f"invalid UTF-8 at byte {error.start + 1} of the file", ""
+        return f"invalid UTF-8: at byte {error.start + 1} of the file", ""

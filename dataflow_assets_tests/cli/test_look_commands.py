@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dataflow_assets_tests.cli.conftest import Call
@@ -187,6 +189,33 @@ def test_status_without_leftovers_says_nothing_of_them(call: Call, done: Path):
     assert json.loads(call("status", "four.yaml", "--json", folder=done).out)["leftover_steps"] == []
 
 
+def test_run_and_status_name_the_files_that_no_reader_fits(call: Call, tmp_path: Path):
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / ".DS_Store").touch()
+    (source / "a.jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "small.yaml").write_text(GOOD_STEP.replace("in.jsonl", "in"))
+    assert "left out" not in call("run", "small.yaml").out
+    (source / "b.jsonl.bz2").write_bytes(b"BZh9")
+    line = "left out: in/b.jsonl.bz2 (no reader for .bz2)"
+    assert line in call("run", "small.yaml").out.splitlines()
+    assert line in call("status", "small.yaml").out.splitlines()
+    assert json.loads(call("status", "small.yaml", "--json").out)["left_out"] == ["in/b.jsonl.bz2"]
+
+
+def test_run_and_status_name_columns_that_no_row_of_the_source_has(call: Call, tmp_path: Path):
+    (tmp_path / "in.jsonl").write_text('{"text": "a", "empty": null, "n": 1}\n')
+    source = "{path: in.jsonl, columns: [text, empty, nope, n, old], rename: {n: m, old: new}}"
+    (tmp_path / "small.yaml").write_text(GOOD_STEP.replace("{path: in.jsonl}", source))
+    line = (
+        "no row of the source has 'nope', 'old', which `source.columns` or `source.rename` names; are the "
+        "names spelled as in the source?"
+    )
+    assert line in call("run", "small.yaml").out.splitlines()
+    assert line in call("status", "small.yaml").out.splitlines()
+    assert json.loads(call("status", "small.yaml", "--json").out)["missing_columns"] == ["nope", "old"]
+
+
 def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
     shown = call("sample", "four.yaml", "lower", "-n", "2", folder=done).out
     assert shown == "in:1\n  n: 0\n  text: <b>row 0</b>\n\nin:2\n  n: 1\n  text: <b>row 1</b> more\n\n"
@@ -195,6 +224,22 @@ def test_sample_shows_rows_as_the_step_left_them(call: Call, done: Path):
 def test_sample_as_a_difference_shows_what_was_before(call: Call, done: Path):
     shown = call("sample", "four.yaml", "lower", "-n", "1", "--diff", folder=done).out
     assert shown == "in:1\n  - text: <b>Row 0</b>\n  + text: <b>row 0</b>\n\n"
+
+
+def test_sample_as_a_difference_does_not_take_nan_for_a_change(call: Call, tmp_path: Path):
+    pq.write_table(pa.table({"text": ["A"], "x": [float("nan")]}), tmp_path / "in.parquet")
+    step = GOOD_STEP.replace("in.jsonl", "in.parquet").replace("steps:", "format: parquet\nsteps:")
+    (tmp_path / "small.yaml").write_text(step)
+    assert call("run", "small.yaml").code == 0
+    assert call("sample", "small.yaml", "one", "--diff").out == "in:1\n  - text: A\n  + text: a\n\n"
+
+
+def test_the_source_alone_can_be_run(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    assert call("run", "four.yaml", "--select", "source").code == 0
+    status = json.loads(call("status", "four.yaml", "--json").out)
+    assert (status["state"], status["rows_read"]) == ("partial", 60)
+    assert [step["batches_done"] for step in status["steps"]] == [0, 0, 0, 0]
 
 
 def test_sample_as_a_difference_shows_rejected_rows_with_their_reason(call: Call, done: Path):

@@ -158,8 +158,8 @@ def test_rows_that_no_column_can_hold_are_set_aside(clickhouse: ClickHouse, data
     assert values(work) == [{"k": 3, "s": "y", "l": [1.0]}]
     reasons = [row["reject_detail"] for row in rows(work, "source", "rejected")]
     assert reasons == [
-        "column 's': invalid UTF-8",
-        "column 'l': NaN or infinity inside a nested value has no JSON form",
+        "invalid UTF-8: column 's'",
+        "NaN or infinity inside a nested value has no JSON form: column 'l'",
     ]
 
 

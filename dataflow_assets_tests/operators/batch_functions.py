@@ -1,5 +1,7 @@
 """Functions of a user on whole tables, as `map_arrow` and `map_pandas` call them."""
 
+import sys
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +26,12 @@ def with_reasons(table: pa.Table) -> pa.Table:
 def fails_on_two(table: pa.Table) -> pa.Table:
     if 2 in table["n"].to_pylist():
         raise ValueError("two is too many")
+    return table
+
+
+def exits_on_two(table: pa.Table) -> pa.Table:
+    if 2 in table["n"].to_pylist():
+        sys.exit("two is the end")
     return table
 
 

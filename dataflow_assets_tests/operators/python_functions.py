@@ -1,6 +1,13 @@
 """Functions of a user, as `map_python` calls them."""
 
+import sys
+
 NOT_A_FUNCTION = 7
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text of mine")
 
 
 def shout(row: dict) -> dict:
@@ -14,6 +21,18 @@ def drop_odd(row: dict) -> dict | None:
 def fail_on_b(row: dict) -> dict:
     if row["text"] == "b":
         raise ValueError("I cannot do b")
+    return {}
+
+
+def exit_on_b(row: dict) -> dict:
+    if row["text"] == "b":
+        sys.exit(0)
+    return {}
+
+
+def mute_on_b(row: dict) -> dict:
+    if row["text"] == "b":
+        raise Mute
     return {}
 
 

@@ -9,6 +9,7 @@ from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.control.slow_project import waiting_run, write_slow
 from dataflow_assets_tests.crash.command import Finished, finish, start
 from dataflow_assets_tests.plugins.installed import environment_with, events, hooks, install
+from dataflow_assets_tests.resume.runs import edit
 
 STEP = ["on_step_start", "on_batch", "on_step_end"]
 ASSETS = ["source", "lower", "sized", "long_enough", "unique_state", "unique"]
@@ -52,6 +53,29 @@ def test_the_numbers_are_those_of_the_records(recorded: Path, command_here: Comm
         assert sums(recorded, hook, "unique") == {"in": 47, "out": 36, "rejected": 11, "failed": 0}
     failed = [event["failed"] for event in events(recorded, "on_batch") if event["failed"]]
     assert failed == [{"ValueError": 1}]
+
+
+def bring_a_late_column(project: Path) -> None:
+    """A second file, whose column the six batches of the first get when all is read."""
+    (project / "late.jsonl").write_text('{"n": 60, "text": "x", "late": 1}\n')
+    edit(project / "four.yaml", "in.jsonl", "[in.jsonl, late.jsonl]")
+
+
+def test_a_batch_of_the_source_that_gets_a_later_column_is_counted_once(
+    recorded: Path, command_here: Command
+) -> None:
+    bring_a_late_column(recorded)
+    assert "source: 7 batches, 62 rows" in command_here(recorded, "run", "four.yaml").out
+    for hook in ("on_batch", "on_step_end"):
+        assert sums(recorded, hook, "source")["out"] == 61
+
+
+def test_the_same_in_dagster(project: Path, tmp_path: Path) -> None:
+    bring_a_late_column(project)
+    (project / ".dagster_home").mkdir(exist_ok=True)
+    assert materialize(project, install(tmp_path, recorder="Recorder"), "four/source").returncode == 0
+    for hook in ("on_batch", "on_step_end"):
+        assert sums(project, hook, "source")["out"] == 61
 
 
 def test_the_start_has_the_steps_with_their_parameters(recorded: Path, command_here: Command) -> None:

@@ -97,7 +97,7 @@ def test_case_07_bad_lines_are_set_aside_with_reason_and_raw_text():
     assert bad[0].reason.startswith("malformed JSON: Unterminated string")
     assert bad[1].reason == "not a JSON object: found an array"
     assert bad[1].raw == "[1,2,3]"
-    assert bad[2].reason.startswith("invalid UTF-8 at byte")
+    assert bad[2].reason.startswith("invalid UTF-8: at byte")
     assert "\\x" in bad[2].raw
 
 

@@ -1,6 +1,7 @@
 """CSV and TSV: nothing is guessed, broken records are set aside, the header is checked."""
 
 import csv
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,8 @@ from dataflow_assets.errors import SourceError
 from dataflow_assets_tests.sources.reading import bad_in, chunks_of, numbers_in, rows_in, written
 
 BAD_RECORDS = {
-    "too many fields": (b"1,2,3", "3 fields, expected the 2 of the header"),
-    "too few fields": (b"1", "1 fields, expected the 2 of the header"),
+    "too many fields": (b"1,2,3", "wrong number of fields: 3, expected the 2 of the header"),
+    "too few fields": (b"1", "wrong number of fields: 1, expected the 2 of the header"),
     "NUL": (b"1,\0", "a NUL character"),
     "invalid UTF-8": (b"1,\xff", "invalid UTF-8"),
     "text after a quote": (b'1,"a"b', "malformed: ',' expected after '\"'"),
@@ -29,10 +30,17 @@ def test_a_broken_record_is_set_aside_and_the_next_is_read(tmp_path, name):
     assert numbers_in(path) == [2, 4]
 
 
+def test_lines_that_are_all_unreadable_take_time_by_their_number_not_by_its_square(tmp_path):
+    path = written(tmp_path, "a.csv", b"x,y\n" + b"1,caf\xe9\n1,\0\n" * 10_000)
+    began = time.process_time()
+    assert len(bad_in(path)) == 20_000
+    assert time.process_time() - began < 3
+
+
 def test_a_quote_that_is_never_closed_is_one_bad_record(tmp_path):
     path = written(tmp_path, "a.csv", 'x,y\n1,a\n2,"b\n3,c\n4,d')
     (record,) = bad_in(path)
-    assert (record.line, record.reason) == (3, "a quote is opened and never closed (lines 3 to 5)")
+    assert (record.line, record.reason) == (3, "a quote is opened and never closed: lines 3 to 5")
     assert record.raw == '2,"b\n3,c\n4,d'
     assert rows_in(path) == [{"x": "1", "y": "a"}]
 
@@ -40,7 +48,7 @@ def test_a_quote_that_is_never_closed_is_one_bad_record(tmp_path):
 def test_an_open_quote_goes_at_most_to_the_cell_limit(tmp_path):
     lines = "".join(f"{n},v\n" for n in range(100))
     path = written(tmp_path, "a.csv", f'x,y\n1,"{lines}{lines}')
-    (record,) = [record for record in bad_in(path, max_line_bytes=200) if "cell is longer" in record.reason]
+    (record,) = [record for record in bad_in(path, max_line_bytes=200) if "cell is too long" in record.reason]
     assert record.line == 2
     assert len(rows_in(path, max_line_bytes=200)) > 100
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from dataflow_assets.errors import SourceError
 from dataflow_assets.sources.discovery import discover
+from dataflow_assets.sources.notes import left_out_line
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets_tests.sources.reading import written
 
@@ -28,6 +29,22 @@ def some_files(tmp_path, *paths):
 def test_a_folder_is_read_recursively_and_sorted(tmp_path):
     some_files(tmp_path, "d/b.jsonl", "d/a.csv", "d/sub/c.txt.gz", "d/sub/deep/a.parquet")
     assert names(tmp_path, "d") == ["d/a.csv", "d/b.jsonl", "d/sub/c.txt.gz", "d/sub/deep/a.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "line"),
+    [
+        (["in/b.jsonl.bz2", "in/d.XLSX"], "left out: in/b.jsonl.bz2, in/d.XLSX (no reader for .bz2, .xlsx)"),
+        (["README"], "left out: README (no reader for names without an ending)"),
+        (["a.csv"], "left out: a.csv (not what `source` says to read)"),
+        (
+            [f"{n}.xml" for n in range(1500)],
+            "left out: 0.xml, 1.xml, 2.xml and 1,497 more (no reader for .xml)",
+        ),
+    ],
+)
+def test_what_is_left_out_is_told_in_a_line(left_out, line):
+    assert left_out_line(left_out) == line
 
 
 def test_hidden_and_underscored_names_are_left_out_and_unknown_ones_reported(tmp_path):

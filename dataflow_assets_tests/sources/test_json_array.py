@@ -48,7 +48,7 @@ BAD_ELEMENTS = {
     "12": "not a JSON object: found a number",
     '{"a":NaN}': "NaN is not JSON",
     '{"a":{"b":-Infinity}}': "-Infinity is not JSON",
-    '{"a":1e400}': "the number 1e400 is beyond a double",
+    '{"a":1e400}': "a number is beyond a double: 1e400",
     '{"\\ud800":1}': "a key is not valid Unicode (a lone surrogate)",
     '{"a":' + "[" * 300 + "]" * 300 + "}": "a value is nested deeper than 254 levels",
 }
@@ -92,7 +92,11 @@ def test_an_element_that_is_no_row_is_set_aside(tmp_path, element):
 
 def test_invalid_utf8_makes_its_record_bad(tmp_path):
     (record,) = bad_in(written(tmp_path, "a.json", b'[{"a":"\xff"},{"a":"\\ud800"}]'))
-    assert (record.line, record.reason, record.raw) == (1, "invalid UTF-8 inside the record", '{"a":"\\xff"}')
+    assert (record.line, record.reason, record.raw) == (
+        1,
+        "invalid UTF-8: inside the record",
+        '{"a":"\\xff"}',
+    )
 
 
 @pytest.mark.parametrize("chunk_bytes", [16, 8192])

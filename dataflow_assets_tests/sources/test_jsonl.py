@@ -56,7 +56,7 @@ BAD_LINES = {
     "NaN": (b'{"a":NaN}', "NaN is not JSON"),
     "nested NaN": (b'{"a":[NaN]}', "NaN is not JSON"),
     "Infinity": (b'{"a":-Infinity}', "-Infinity is not JSON"),
-    "1e400": (b'{"a":1e400}', "the number 1e400 is beyond a double"),
+    "1e400": (b'{"a":1e400}', "a number is beyond a double: 1e400"),
     "array": (b"[1]", "not a JSON object: found an array"),
     "string": (b'"x"', "not a JSON object: found a string"),
     "number": (b"12", "not a JSON object: found a number"),
@@ -67,7 +67,7 @@ BAD_LINES = {
     "single quotes": (b"{'a':1}", "malformed JSON"),
     "trailing comma": (b'{"a":1,}', "malformed JSON"),
     "raw tab in a string": (b'{"a":"\t"}', "malformed JSON: Invalid control character"),
-    "invalid UTF-8": (b'{"a":"\xff"}', "invalid UTF-8 at byte 7"),
+    "invalid UTF-8": (b'{"a":"\xff"}', "invalid UTF-8: at byte 7"),
     "encoded surrogate": (b'{"a":"\xed\xa0\x80"}', "invalid UTF-8"),
     "surrogate key": (b'{"\\ud800":1}', "a key is not valid Unicode"),
     "NUL bytes": (b"\0\0\0", "malformed JSON"),
@@ -130,7 +130,7 @@ def test_a_line_that_is_too_long_is_bad_and_the_next_is_read(tmp_path, chunk_byt
     chunks = chunks_of(path, chunk_bytes, max_line_bytes=100)
     bad = [record for chunk in chunks for record in chunk.bad]
     assert [record.line for record in bad] == [2, 4]
-    assert bad[0].reason == "the line has 508 bytes, more than the 100 of source.max_line_bytes"
+    assert bad[0].reason == "the line is too long: 508 bytes, more than the 100 of source.max_line_bytes"
     assert [row["a"] for chunk in chunks for row in rows_of_chunk(chunk)] == [1, 3]
 
 

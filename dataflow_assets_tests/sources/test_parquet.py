@@ -122,7 +122,7 @@ def test_nan_inside_a_nested_value_makes_its_row_bad(tmp_path):
     path = stored(tmp_path, {"n": [1, 2, 3], "v": [[0.5], [math.nan], None]})
     (record,) = bad_in(path)
     assert (record.line, record.raw) == (2, "{'n': 2, 'v': [nan]}")
-    assert record.reason == "column 'v': NaN or infinity inside a nested value has no JSON form"
+    assert record.reason == "NaN or infinity inside a nested value has no JSON form: column 'v'"
     assert numbers_in(path) == [1, 3]
 
 
@@ -130,7 +130,7 @@ def test_nan_inside_a_nested_value_makes_its_row_bad(tmp_path):
 def test_invalid_utf8_in_a_string_column_makes_its_row_bad(tmp_path, wrap):
     texts = pa.array([b"good", b"\xff", None], pa.binary()).cast(pa.string(), safe=False)
     path = stored(tmp_path, {"n": [1, 2, 3], "v": wrap(texts)})
-    assert [(record.line, record.reason) for record in bad_in(path)] == [(2, "column 'v': invalid UTF-8")]
+    assert [(record.line, record.reason) for record in bad_in(path)] == [(2, "invalid UTF-8: column 'v'")]
     assert rows_in(path) == [{"n": 1, "v": "good"}, {"n": 3}]
 
 

@@ -10,10 +10,11 @@ import pytest
 from backports import zstd
 
 from dataflow_assets.errors import SourceError
+from dataflow_assets.sources.cutting import rejected_table
 from dataflow_assets.sources.file_pieces import file_pieces
 from dataflow_assets.sources.records import _chunks, peek_schema
 from dataflow_assets.sources.spec import SourceSpec
-from dataflow_assets_tests.sources.reading import chunks_of, written
+from dataflow_assets_tests.sources.reading import bad_in, chunks_of, written
 
 ROWS = [{"id": n, "text": f'say "{n}",\n文', "nested": {"a": [n, None]}, "big": 2**64 + n} for n in range(20)]
 LINES = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode()
@@ -68,13 +69,32 @@ def test_a_peek_looks_into_twenty_files(tmp_path):
     [
         ("a.jsonl", "{}\n[]", "line 2: not a JSON object"),
         ("a.json", "[{},[]]", "line 2: not a JSON object"),
-        ("a.csv", "x,y\n1,2\n1", "line 3: 1 fields"),
+        ("a.csv", "x,y\n1,2\n1", "line 3: wrong number of fields: 1"),
         ("a.txt", b"x\n\xff", "line 2: invalid UTF-8"),
     ],
 )
 def test_strict_reading_ends_at_the_first_bad_record(tmp_path, name, content, where):
     with pytest.raises(SourceError, match=rf"source {name}, {where}.*source\.on_bad_line: reject"):
         chunks_of(written(tmp_path, name, content), on_bad_line="fail")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "kind"),
+    [
+        ("a.jsonl", lambda n: b'{"a":"' + b"x" * n + b'\xff"}', "invalid UTF-8"),
+        ("a.jsonl", lambda n: b'{"a":%de999}' % (n + 1), "a number is beyond a double"),
+        ("a.jsonl", lambda n: b'{"a":"' + b"x" * (200 + n) + b'"}', "the line is too long"),
+        ("a.txt", lambda n: b"x" * n + b"\xff", "invalid UTF-8"),
+        ("a.csv", lambda n: b"1," * (n + 2), "wrong number of fields"),
+        ("a.csv", lambda n: b'"\xff' + b"\n" * n + b'",1', "invalid UTF-8"),
+    ],
+)
+def test_bad_lines_are_counted_by_few_kinds_whatever_each_has_of_it(tmp_path, name, line, kind):
+    content = b"\n".join([b"a,b", *map(line, range(40)), b""])
+    bad = bad_in(written(tmp_path, name, content), max_line_bytes=200)
+    reasons = rejected_table("a", bad)["reject_reason"].to_pylist()
+    assert len(reasons) >= 40
+    assert set(reasons) <= {kind, "malformed JSON"}
 
 
 def parquet_bytes():

@@ -17,7 +17,7 @@ def test_a_line_is_a_row(tmp_path):
 
 def test_invalid_utf8_is_bad(tmp_path):
     path = written(tmp_path, "a.txt", b"good\n\xe4\xbd\nlast")
-    assert bad_in(path) == [("a.txt", 2, "invalid UTF-8 at byte 1 of the line", "\\xe4\\xbd")]
+    assert bad_in(path) == [("a.txt", 2, "invalid UTF-8: at byte 1 of the line", "\\xe4\\xbd")]
     assert numbers_in(path) == [1, 3]
 
 
@@ -58,8 +58,8 @@ def test_files_that_are_no_text_or_too_large_are_bad(tmp_path):
     _, chunks = read_folder(tmp_path, max_line_bytes=50)
     bad = [record for chunk in chunks for record in chunk.bad]
     assert [(record.file, record.line, record.reason) for record in bad] == [
-        ("broken.txt", 3, "invalid UTF-8 at byte 1 of the file"),
-        ("large.txt", 4, "the file has 100 bytes, more than the 50 of source.max_line_bytes"),
+        ("broken.txt", 3, "invalid UTF-8: at byte 1 of the file"),
+        ("large.txt", 4, "the file is too long: 100 bytes, more than the 50 of source.max_line_bytes"),
     ]
 
 

@@ -85,3 +85,10 @@ def test_the_command_leaves_nothing_behind(folder: Path, tmp_path: Path):
 def test_the_command_starts_without_duckdb():
     code = "import sys, dataflow_assets.cli.main; sys.exit('duckdb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=environment()).returncode == 0
+
+
+def test_what_a_query_gives_does_not_replace_the_source(command_here: Command, folder: Path):
+    before = (folder / "in.jsonl").read_bytes()
+    refused = command_here(folder, "sql", "odd.yaml", "SELECT 1 AS a", "--to", "in.jsonl")
+    assert (refused.code, (folder / "in.jsonl").read_bytes()) == (2, before)
+    assert "in.jsonl is the pipeline's own source" in refused.err

@@ -88,7 +88,7 @@ class InProcessReplica:
         except ReplicaCrash:
             self.kill()
             return
-        except Exception as error:  # noqa: BLE001  the pool raises it
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the pool raises it
             self._answer(self.ready, error)
             return
         self._answer(self.ready, ReplicaInfo(os.getpid(), "here"))
@@ -100,7 +100,7 @@ class InProcessReplica:
             except ReplicaCrash:
                 self.kill()
                 return
-            except Exception as error:  # noqa: BLE001  the pool raises it
+            except (Exception, SystemExit) as error:  # noqa: BLE001  the pool raises it
                 self._answer(future, error)
 
     def _answer(self, future: "Future[Any]", answer: object) -> None:
@@ -109,7 +109,7 @@ class InProcessReplica:
             if self._is_dead:
                 return
             self._owed.remove(future)
-            if isinstance(answer, Exception):
+            if isinstance(answer, Exception | SystemExit):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)

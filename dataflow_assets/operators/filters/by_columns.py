@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dataflow_assets.errors import Raised
 from dataflow_assets.operators.filters.number import Bound, bound_reasons, numbers_of
 from dataflow_assets.operators.operator import Outcome, Params, RowErrors, RowOperator, split_by_reason
 from dataflow_assets.operators.registry import register
@@ -63,7 +64,7 @@ class FilterBy(RowOperator):
     def apply(self, table: pa.Table) -> Outcome:
         """Keeps the rows without a reason, in order."""
         reasons = pa.chunked_array([pa.nulls(len(table), pa.large_string())])
-        failed: dict[int, Exception] = {}
+        failed: dict[int, Raised] = {}
         for column, bounds in self.params.rules.items():
             numbers, errors = numbers_of(table, column)
             failed = dict(zip(*errors, strict=True)) | failed

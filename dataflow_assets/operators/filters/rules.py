@@ -192,7 +192,7 @@ class RuleFilter(TextOperator):
             try:
                 if (miss := self.miss(document)) is not None:
                     misses[place] = miss
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(place, error)
         return table, misses, errors
 
@@ -204,7 +204,7 @@ class RuleFilter(TextOperator):
             try:
                 for column, value in zip(columns.values(), self.values(document), strict=True):
                     column[place] = value
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(place, error)
         for name, column in columns.items():
             table = with_column(table, name, "float64", pa.array(column, pa.float64()))

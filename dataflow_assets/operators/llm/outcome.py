@@ -17,7 +17,7 @@ from dataflow_assets.batch import (
     schema_of,
     values_of,
 )
-from dataflow_assets.errors import WrongType
+from dataflow_assets.errors import Raised, WrongType
 from dataflow_assets.operators.llm.operator import Done, LLMOperator, Rejected
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome, RowErrors
 from dataflow_assets.serving.usage import Usage
@@ -29,7 +29,7 @@ REJECT_DETAILS = "reject_details"
 class RowDone(NamedTuple):
     """What became of a row, or its error; and what its calls took."""
 
-    done: Done | Exception
+    done: Done | Raised
     usage: Usage
 
 
@@ -54,13 +54,13 @@ def outcome_of(operator: LLMOperator, table: pa.Table, results: Sequence[RowDone
             continue
         try:
             kept += _rows(operator, schema, position, row_ids[position], result)
-        except Exception as error:  # noqa: BLE001  raised by the row's own values, or its error itself
+        except (Exception, SystemExit) as error:  # noqa: BLE001  raised by the row's own values, or its error itself
             errors.add(position, error)
     return Outcome(_kept_table(table, schema, kept), _rejected(table, rejected), _failed(table, errors))
 
 
 def _rows(operator: LLMOperator, schema: Schema, position: int, row_id: str, result: RowDone) -> list[_Kept]:
-    if isinstance(result.done, Exception):
+    if isinstance(result.done, Exception | SystemExit):
         raise result.done
     several = isinstance(result.done, Sequence)
     if several != operator.splits:

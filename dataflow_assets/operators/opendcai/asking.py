@@ -123,7 +123,7 @@ class OpenDCAILLM(OpenDCAIOperator, LLMOperator):
         instance.serving.row = serving
         try:
             instance.operator.run(storage, **self.params.run)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise serving.error or error from error
         finally:
             instance.serving.row = None

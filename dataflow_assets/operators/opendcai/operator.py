@@ -211,7 +211,7 @@ class OpenDCAIOperator(Operator):
         loaded = made_class(self._own.operator)
         try:
             return loaded(**init, **servings)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RunError(
                 f"{self.label} of {DISTRIBUTION} cannot be made: {type(error).__name__}: {error}; look at "
                 "the step's `init`"
@@ -243,7 +243,7 @@ def made_class(path: str) -> Any:
             _quiet()
             loaded = getattr(importlib.import_module(place.module), place.name)
             storage = importlib.import_module(f"{PACKAGE}.utils.storage")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigError(
                 f"{place.path} cannot be loaded: {type(error).__name__}: {error}; install what its module "
                 "imports"

@@ -17,7 +17,7 @@ from dataflow_assets.batch import (
     schema_of,
     values_of,
 )
-from dataflow_assets.errors import ConfigError, DataflowError, RunError, WrongType
+from dataflow_assets.errors import ConfigError, DataflowError, RunError, WrongType, said_by
 from dataflow_assets.operators.opendcai.declared import Declared
 from dataflow_assets.operators.opendcai.frames import Given, Returned, returned_rows
 from dataflow_assets.operators.opendcai.operator import OpenDCAIOperator, OpenDCAIParams
@@ -136,11 +136,11 @@ class OpenDCAI(OpenDCAIOperator, RowOperator):
             return self._done(rows, schema)
         except DataflowError as error:
             return error
-        except Exception as error:  # noqa: BLE001  an operator may raise anything; `apply` raises this one
+        except (Exception, SystemExit) as error:  # noqa: BLE001  an operator may raise anything; `apply` raises this one
             return RunError(
-                f"{self.label} raised {type(error).__name__}: {error}; it looks at {rows.num_rows} rows at "
-                f"once (scope {self.row_scope!r}), so no row can be set aside: take out before what it "
-                "cannot read"
+                f"{self.label} raised {type(error).__name__}: {said_by(error)}; it looks at "
+                f"{rows.num_rows} rows at once (scope {self.row_scope!r}), so no row can be set aside: "
+                "take out before what it cannot read"
             )
 
     def _done(self, rows: pa.Table, schema: Schema) -> _Done:

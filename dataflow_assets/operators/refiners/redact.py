@@ -245,7 +245,7 @@ class RedactPii(_Redactor):
             ]
             try:
                 spans = self._spans(text, folded_text, detectors)
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(position, error)
                 continue
             if spans:
@@ -346,7 +346,7 @@ class RegexRedact(_Redactor):
         for position, text in zip(positions, texts.filter(pa.array(matching)).to_pylist(), strict=True):
             try:
                 new, found = self._redacted(text)
-            except Exception as error:  # noqa: BLE001  a row that raises fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a row that raises fails alone
                 errors.add(position, error)
                 continue
             if found:

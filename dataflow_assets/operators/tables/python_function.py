@@ -64,7 +64,7 @@ class MapPython(UserFunctionOperator):
         for position, row in enumerate(rows_of(table)):
             try:
                 changed = self._changes(row, before, schema)
-            except Exception as error:  # noqa: BLE001  the user's function may raise anything; its row fails alone
+            except (Exception, SystemExit) as error:  # noqa: BLE001  the user's function may raise anything; its row fails alone
                 errors.add(position, error)
                 continue
             if changed is None:

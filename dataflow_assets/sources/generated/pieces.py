@@ -9,7 +9,7 @@ import pyarrow as pa
 import xxhash
 
 from dataflow_assets.batch import ColumnType
-from dataflow_assets.errors import ConfigError, SourceError
+from dataflow_assets.errors import ConfigError, SourceError, said_by
 from dataflow_assets.operators.registry import import_object
 from dataflow_assets.sources.chunk import BrokenInput, Chunk
 from dataflow_assets.sources.columns import final_names
@@ -90,9 +90,10 @@ class GeneratorPiece(Piece):
             yield from made
         except SourceError:
             raise
-        except Exception as error:  # a user's function may raise anything
+        except (Exception, SystemExit) as error:  # a user's function may raise anything
             raise BrokenInput(
-                f"source {self.name} raised {type(error).__name__}: {error}; expected rows to the end"
+                f"source {self.name} raised {type(error).__name__}: {said_by(error)}; "
+                "expected rows to the end"
             ) from error
 
     def _function(self) -> Callable[..., object]:

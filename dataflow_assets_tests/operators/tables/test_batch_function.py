@@ -38,12 +38,19 @@ def test_rows_come_in_their_order_and_columns_that_are_left_out_stay():
     assert mapped("backwards").kept == ROWS
 
 
-def test_the_row_on_which_it_raises_fails_alone():
-    outcome = mapped("fails_on_two")
+@pytest.mark.parametrize(
+    ("function", "error_class", "message"),
+    [
+        ("fails_on_two", "ValueError", "two is too many"),
+        ("exits_on_two", "SystemExit", "sys.exit('two is the end') was called"),
+    ],
+)
+def test_the_row_on_which_it_raises_fails_alone(function: str, error_class: str, message: str):
+    outcome = mapped(function)
     assert ids(outcome.kept) == ["r0", "r1", "r3"]
     assert outcome.failed is not None
     assert outcome.failed.select(["row_id", "error_class", "error_message"]).to_pylist() == [
-        {"row_id": "r2", "error_class": "ValueError", "error_message": "two is too many"}
+        {"row_id": "r2", "error_class": error_class, "error_message": message}
     ]
 
 

@@ -29,12 +29,20 @@ def test_none_drops_the_row_with_a_reason():
     assert outcome.rejected["reject_reason"].to_pylist() == ["function_returned_none"] * 2
 
 
-def test_a_row_on_which_the_function_raises_fails_alone():
-    outcome = applied("map_python", table(text=["a", "b", "c"]), path("fail_on_b"))
+@pytest.mark.parametrize(
+    ("function", "error_class", "message"),
+    [
+        ("fail_on_b", "ValueError", "I cannot do b"),
+        ("exit_on_b", "SystemExit", "sys.exit(0) was called"),
+        ("mute_on_b", "Mute", "its text cannot be shown: that raised RuntimeError"),
+    ],
+)
+def test_a_row_on_which_the_function_raises_fails_alone(function: str, error_class: str, message: str):
+    outcome = applied("map_python", table(text=["a", "b", "c"]), path(function))
     assert ids(outcome.kept) == ["r0", "r2"]
     assert outcome.failed is not None
     assert outcome.failed.select(["row_id", "error_class", "error_message"]).to_pylist() == [
-        {"row_id": "r1", "error_class": "ValueError", "error_message": "I cannot do b"}
+        {"row_id": "r1", "error_class": error_class, "error_message": message}
     ]
 
 

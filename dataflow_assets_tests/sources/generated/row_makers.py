@@ -2,6 +2,7 @@
 
 import datetime
 import random
+import sys
 from collections.abc import Iterator
 
 called: list[object] = []
@@ -36,6 +37,12 @@ def broken(n: int) -> Iterator[dict[str, object]]:
     """Raises after `n` rows."""
     yield from sums(n)
     raise RuntimeError("the well is dry")
+
+
+def exits(n: int) -> Iterator[dict[str, object]]:
+    """Ends the process after `n` rows, as it thinks."""
+    yield from sums(n)
+    sys.exit(0)
 
 
 def nothing() -> None:

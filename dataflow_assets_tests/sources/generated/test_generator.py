@@ -64,11 +64,16 @@ def test_a_row_that_is_none_is_set_aside_with_its_reason(tmp_path):
     assert sorted(reasons) == [2, 3, 4, 5, 6]
 
 
-def test_a_function_that_raises_ends_the_run_after_what_it_gave(tmp_path):
-    with pytest.raises(
-        SourceError, match=r"broken raised RuntimeError: the well is dry.* 25 records were read"
-    ):
-        walk(made(tmp_path, "broken", params={"n": 25}))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("broken", r"broken raised RuntimeError: the well is dry.* 25 records were read"),
+        ("exits", r"exits raised SystemExit: sys\.exit\(0\) was called.* 25 records were read"),
+    ],
+)
+def test_a_function_that_raises_ends_the_run_after_what_it_gave(tmp_path, name: str, message: str):
+    with pytest.raises(SourceError, match=message):
+        walk(made(tmp_path, name, params={"n": 25}))
 
 
 def test_a_secret_parameter_is_in_no_file(tmp_path):
