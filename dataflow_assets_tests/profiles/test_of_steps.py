@@ -32,9 +32,7 @@ def broken(row: dict) -> float:
 def test_an_own_measure_that_raises_is_told_once_a_step(tmp_path: Path, caplog) -> None:
     made(tmp_path, profile={"measures": {"broken": f"{__name__}:broken"}})
     told = [record.getMessage() for record in caplog.records if "own measure" in record.getMessage()]
-    expected = (
-        r"the own measure 'broken' raised on row 'in:\d+' of p_step{}, which has no value: KeyError: 'txt'"
-    )
+    expected = r"the own measure 'broken' raised on row 'in:\d+' of p_step{}, which .*: KeyError: 'txt'"
     assert len(told) == 3
     for place, message in enumerate(told):
         assert re.fullmatch(expected.format(place), message)
