@@ -49,9 +49,13 @@ class RunningTask:
     def begin_step(self, step: str, span: tuple[str, str] | None = None, run_id: str | None = None) -> None:
         """Notes that an asset begins, with the first and last batch that are wanted, and Dagster's run."""
         batches = None if span is None else Batches(*span, done=0)
+        known = self._state.run_id
         self._state = replace(
             self._state, step=step, batch=None, batches=batches, run_id=run_id or self.launched_run
         )
+        if self._state.run_id != known and not self.store.instance.is_ephemeral:
+            with contextlib.suppress(SQLAlchemyError):  # a kill in the next second must leave the run's id
+                self.store.write(self._state)
 
     def committed(self, batch: str) -> None:
         """Notes a batch of the asset that is committed, now or before."""

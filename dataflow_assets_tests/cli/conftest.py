@@ -1,8 +1,10 @@
 """The command called in this process: what it prints, and its exit code."""
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -13,8 +15,13 @@ Call = Callable[..., Finished]
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
-    """`call("list")` in an empty folder; `call("status", "four.yaml", folder=F)` in F."""
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Call]:
+    """`call("list")` in an empty folder; `call("status", "four.yaml", folder=F)` in F.
+
+    What the command sets for Dagster in the environment is gone after the test.
+    """
     monkeypatch.delenv("DATAFLOW_PIPELINES", raising=False)
     monkeypatch.delenv("DATAFLOW_ROOT", raising=False)
 
@@ -26,7 +33,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
         out, err = capsys.readouterr()
         return Finished(end.value.code if isinstance(end.value.code, int) else 0, out, err)
 
-    return called
+    with mock.patch.dict(os.environ):
+        yield called
 
 
 @pytest.fixture
