@@ -43,7 +43,7 @@ def run_pipeline(
     check of a step fails: what does not depend on that step is made. `run_id` is that of the run which
     Dagster launched for this, if one was.
     """
-    steps = _selected(work, select)
+    steps = work.pipeline.selected(select)  # the source is read in any case
     store = TaskStore(instance, work.layout.folder)
     with contextlib.ExitStack() as stack:
         stack.enter_context(dagster_errors(instance.root_directory, dg.DagsterInvalidInvocationError))
@@ -102,14 +102,6 @@ def _make(
             if plan.names == made or not plan.gates:
                 raise
     return plan.gates
-
-
-def _selected(work: PipelineWork, select: Sequence[str]) -> list[Step]:
-    """The steps by name in their order; `source` is read in any case."""
-    for name in select:
-        if name != SOURCE:
-            work.pipeline.step(name)
-    return [step for step in work.pipeline.ordered_steps if not select or step.name in select]
 
 
 def _read_source(work: PipelineWork, task: RunningTask) -> None:

@@ -12,7 +12,7 @@ from dataflow_assets.cli.display import print_status, run_display
 from dataflow_assets.errors import ConfigError, PipelineBusy
 from dataflow_assets.memory import settle_memory
 from dataflow_assets.pipeline.catalog import find_pipeline
-from dataflow_assets.pipeline_work import SOURCE, PipelineWork, scripted_by_default, unpriced_models
+from dataflow_assets.pipeline_work import PipelineWork, scripted_by_default, unpriced_models
 from dataflow_assets.plugins.known import metrics_settings
 from dataflow_assets.serving.usage import shown_cost
 from dataflow_assets.status import status_of
@@ -89,9 +89,7 @@ def run(
     )
     settle_memory(changed.workers or os.cpu_count() or 1)
     work = PipelineWork(changed, reuse=not fresh)
-    for name in select:
-        if name != SOURCE:
-            changed.step(name)
+    changed.selected(select)
     work.check_before_run()
     run_lock = None if locked is None else _checked_lock(work, locked, select, dry_run)
     print_line(f"{changed.name}: {shown_path(work.layout.folder)}")

@@ -5,7 +5,7 @@ makes them from a file, with the line of each.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -231,6 +231,16 @@ class Pipeline(BaseModel):
             return self.steps[self._places[name]]
         names, hint = listed(self._numbers), near_names(name, self._numbers)
         raise ConfigError(f"pipeline {self.name!r} has no step {shown(name)} (it has: {names}){hint}")
+
+    def selected(self, names: Collection[str]) -> list[Step]:
+        """The steps of these names in their order, all without names; `source` names no step.
+
+        Raises ConfigError for a name that there is not.
+        """
+        for name in names:
+            if name != SOURCE:
+                self.step(name)
+        return [step for step in self.ordered_steps if not names or step.name in names]
 
     def step_number(self, step: Step | str) -> int:
         """The number of the step in its folder's name: 1 for the first in topological order."""
