@@ -17,8 +17,7 @@ from dataflow_assets.operators.operator import REJECT_REASON
 from dataflow_assets.pipeline.rule_grammar import Conflicts, Count, Drift, OfColumn, Rule, ShareOf, StatOf
 from dataflow_assets.profiles.making import input_hashes, short_value
 from dataflow_assets.profiles.profile import Profile, pair_name
-from dataflow_assets.profiles.sampling import hashes_of
-from dataflow_assets.profiles.texts import near_hashes, pieces_by_hash
+from dataflow_assets.profiles.texts import Texts, near_hashes, pieces_by_hash
 
 MOST = 3
 _LARGE = 1e4
@@ -189,9 +188,9 @@ def _repeated(what: str, column: str, evidence: Evidence) -> Iterator[Found]:
     repeated = contents.hashes[contents.counts > 1]
 
     def chosen(table: pa.Table) -> Iterable[int]:
-        there, values = np.flatnonzero(table[column].is_valid().to_numpy()), table[column].drop_null()
-        hashes = near_hashes(values, 1.0) if contents is profile.near else None
-        return there[np.isin(hashes_of(values) if hashes is None else hashes, repeated)].tolist()
+        texts = Texts.of(table[column])
+        hashes = near_hashes(texts, 1.0) if contents is profile.near else texts.hashes[texts.is_there]
+        return np.flatnonzero(texts.is_there)[np.isin(hashes, repeated)].tolist()
 
     for batch, row in _rows_where(evidence, [column], chosen):
         yield batch, str(row[ROW_ID]), None, row[column]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,7 +33,7 @@ from dataflow_assets.profiles.sampling import (
     counted,
     hashes_of,
 )
-from dataflow_assets.profiles.texts import Tokenize, near_hashes
+from dataflow_assets.profiles.texts import Texts, Tokenize, near_hashes
 
 _MOST_TOP = 16
 _TOP_SHARE = 0.01
@@ -74,8 +73,10 @@ class _Batch(NamedTuple):
     sample: Sample
 
 
-def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Profile | None = None) -> Profile:
-    """The profile of these rows, whatever is in them.
+def profile_of_rows(
+    table: pa.Table, batch: str, how: HowToProfile, before: Profile | None = None, content_hash: str = ""
+) -> Profile:
+    """The profile of these rows, whatever is in them; `content_hash` is that of the table.
 
     `before` is the profile of the batch in the step before, made in this way: a column that is as it was,
     on the same rows, is not measured again.
@@ -95,7 +96,9 @@ def profile_of_rows(table: pa.Table, batch: str, how: HowToProfile, before: Prof
         for pair in how.pairs
         if {*pair.inputs, pair.label} <= set(table.column_names)
     }
-    return Profile(table.num_rows, sampled.rates, sampled.sample, columns, pairs, sampled.chosen)
+    return Profile(
+        table.num_rows, sampled.rates, sampled.sample, columns, pairs, sampled.chosen, content_hash
+    )
 
 
 def _sampled(table: pa.Table, ids: str, batch: str, wanted: Rates) -> _Batch:
@@ -153,40 +156,35 @@ def _measured_column(batch: _Batch, name: str, kind: ColumnType, how: HowToProfi
 
 def _add_texts(found: ColumnProfile, column: pa.ChunkedArray, batch: _Batch, how: HowToProfile) -> None:
     """Contents of all rows, lengths of the cheap sample, the rest of the deep one."""
-    series = pl.Series(column)
-    hashes = series.hash().to_numpy()
-    is_there = column.is_valid().to_numpy()
-    there = column.drop_null() if column.null_count else column
-    distinct, counts = counted(hashes[is_there])
+    texts = Texts.of(column)
+    distinct, counts = counted(texts.hashes[texts.is_there])
     found.contents = Contents.of_counted(distinct, counts)
-    found.top, found.top_is_all = _top(series, hashes, distinct, counts)
-    cheap = series if batch.chosen.cheap is None else series[batch.chosen.cheap]
+    found.top, found.top_is_all = _top(texts, distinct, counts)
+    cheap = texts.views if batch.chosen.cheap is None else texts.views[batch.chosen.cheap]
     found.sampled.cheap["chars"] = cheap.str.len_chars().to_numpy().astype(np.float32)
-    found.text_bytes = pc.sum(pc.binary_length(there)).as_py() or 0
-    chosen = np.arange(len(column)) if batch.chosen.deep is None else batch.chosen.deep
-    is_there = is_there[chosen]
-    texts = [text for text in series[chosen].to_list() if text is not None]
-    measured = measured_texts(texts, hashes[chosen][is_there], how.tokenize)
+    found.text_bytes = pc.sum(pc.binary_length(column)).as_py() or 0
+    found.near = Contents.of(near_hashes(texts, batch.rates.deep), batch.rates.deep)
+    deep = np.arange(len(column)) if batch.chosen.deep is None else batch.chosen.deep
+    is_there = texts.is_there[deep]
+    sampled = [text for text in texts.views[deep].to_list() if text is not None]
+    measured = measured_texts(sampled, texts.hashes[deep][is_there], how.tokenize)
     for name, values in measured.measures.items():
         if name != "chars":
             found.sampled.deep[name] = _spread(values, is_there)
     languages, pieces = iter(measured.languages), iter(measured.pieces)
     found.sampled.labels["language"] = [next(languages) if each else None for each in is_there]
     found.sampled.pieces = [next(pieces) if each else None for each in is_there]
-    found.near = Contents.of(near_hashes(there, batch.rates.deep), batch.rates.deep)
 
 
-def _top(
-    texts: pl.Series, hashes: np.ndarray, distinct: np.ndarray, counts: np.ndarray
-) -> tuple[dict[str, int], bool]:
-    """The frequent values and their counts, and whether these are all; `hashes` are those of the texts."""
+def _top(texts: Texts, distinct: np.ndarray, counts: np.ndarray) -> tuple[dict[str, int], bool]:
+    """The frequent values and their counts, and whether these are all."""
     is_all = len(counts) <= MOST_ALL
     chosen = np.arange(len(counts))
     if not is_all:
         chosen = np.flatnonzero(counts >= max(2, _TOP_SHARE * counts.sum()))
         chosen = chosen[np.argsort(-counts[chosen], kind="stable")][:_MOST_TOP]
-    places = [int(np.argmax(hashes == value)) for value in distinct[chosen]]
-    values = [texts[place] for place in places]
+    places = [int(np.argmax(texts.hashes == value)) for value in distinct[chosen]]
+    values = [texts.views[place] for place in places]
     found: dict[str, int] = {}
     for value, count in zip(values, counts[chosen].tolist(), strict=True):
         short = short_value(value)

@@ -35,11 +35,12 @@ def measured_texts(texts: Sequence[str], hashes: np.ndarray, tokenize: Tokenize 
     keys = [(value, tokenize) for value in hashes.tolist()]
     found = {key: value for key in keys if (value := _remembered.get(key)) is not None}
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-    measures = text_measures(list(missing.values()), tokenize)
-    table = np.column_stack([measures[name] for name in _MEASURES]).astype(np.float32)
-    for (key, text), row in zip(missing.items(), table, strict=True):
-        found[key] = _OfText(row.copy(), language_at_a_glance(text), piece_hashes(text))
-        _remembered.keep(key, found[key])
+    if missing:
+        measures = text_measures(list(missing.values()), tokenize)
+        table = np.column_stack([measures[name] for name in _MEASURES]).astype(np.float32)
+        for (key, text), row in zip(missing.items(), table, strict=True):
+            found[key] = _OfText(row.copy(), language_at_a_glance(text), piece_hashes(text))
+            _remembered.keep(key, found[key])
     listed = [found[key] for key in keys]
     rows = np.array([each.measures for each in listed], np.float32).reshape(-1, len(_MEASURES))
     return MeasuredTexts(

@@ -42,7 +42,7 @@ def _png(pixels: np.ndarray) -> bytes:
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
         (b"PLTE", bytes(part for colour in _COLOURS for part in colour[:3])),
         (b"tRNS", bytes(colour[3] for colour in _COLOURS)),
-        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
+        (b"IDAT", zlib.compress(lines.tobytes(), 6)),
         (b"IEND", b""),
     ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)

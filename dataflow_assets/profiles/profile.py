@@ -72,7 +72,7 @@ class Chosen(NamedTuple):
 class Profile:
     """What rows are like. `rates` are the parts of them that were sampled, `pairs` see `pair_name`.
 
-    `chosen` is there for one batch, None where it is put together of more.
+    `chosen` and the hash of its rows are there for one batch, not where it is put together of more.
     """
 
     rows: int
@@ -81,6 +81,7 @@ class Profile:
     columns: dict[str, ColumnProfile]
     pairs: dict[str, Labelled] = field(default_factory=dict)
     chosen: Chosen | None = None
+    content_hash: str = ""
     _ascending: dict[tuple[str, str], np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -24,7 +24,7 @@ from dataflow_assets.profiles.stored import read_profile, write_profile
 from dataflow_assets.profiles.texts import Tokenize
 
 _log = logging.getLogger(__name__)
-_MEASURES_VERSION = 3
+_MEASURES_VERSION = 4
 # By step, batch and settings. A batch goes from step to step: the next one asks for what was just made.
 _made_lately: Remembered[tuple[str, str, str], Profile] = Remembered(4)
 
@@ -76,11 +76,22 @@ class Profiler:
 
     def made(self, folder: StepFolder, key: str, rows: pa.Table, content_hash: str) -> Profile:
         """The profile of these rows, stored too."""
-        how = replace(self.how, tell=partial(_tell_once, str(folder.path)))
-        profile = profile_of_rows(rows, key, how, self.before and _before(self.before, key))
-        write_profile(_file(folder, key), profile, content_hash, self.settings)
+        before = self.before and _before(self.before, key)
+        if before and self._is_of_the_same(before, content_hash):
+            profile = before
+        else:
+            how = replace(self.how, tell=partial(_tell_once, str(folder.path)))
+            profile = profile_of_rows(rows, key, how, before, content_hash)
+        write_profile(_file(folder, key), profile, self.settings)
         _made_lately.keep((str(folder.path), key, self.settings), profile)
         return profile
+
+    def _is_of_the_same(self, profile: Profile, content_hash: str) -> bool:
+        """Whether the profile of a batch of the step before is the one that these rows would get."""
+        assert self.before is not None
+        wanted = profile.chosen and profile.chosen.wanted
+        made_alike = (self.before.settings, wanted) == (self.settings, self.rates)
+        return made_alike and profile.content_hash == content_hash
 
     def of_batch(self, folder: StepFolder, record: CommitRecord) -> Profile:
         """The profile of a committed batch; made from its rows where none is stored. Raises CorruptFile."""

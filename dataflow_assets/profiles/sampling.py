@@ -54,7 +54,12 @@ def below(hashes: np.ndarray, rate: float) -> np.ndarray:
     """Whether each hash is in the sample of this rate."""
     if rate >= 1:
         return np.ones(len(hashes), bool)
-    return hashes < np.uint64(int(rate * _ALL_HASHES))
+    return hashes < _end_of(rate)
+
+
+def _end_of(rate: float) -> np.uint64:
+    """The smallest hash that is not in the sample of this rate, which is below 1."""
+    return np.uint64(int(rate * _ALL_HASHES))
 
 
 def joined(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
@@ -116,23 +121,30 @@ class Contents(NamedTuple):
     @classmethod
     def merged(cls, parts: "Sequence[Contents]") -> "Contents":
         """The values of all parts, at the lowest of their rates or at a lower one."""
-        rate = min((part.rate for part in parts), default=1.0)
-        found = cls(np.empty(0, np.uint64), np.empty(0, np.int64), rate)
-        for part in parts:
-            thin = part.at(found.rate)
-            hashes = np.concatenate([found.hashes, thin.hashes])
-            order = np.argsort(hashes, kind="stable")
-            distinct, places = _firsts_of(hashes[order])
-            counts = np.concatenate([found.counts, thin.counts])[order]
-            sums = np.add.reduceat(counts, places) if len(places) else counts
-            found = cls.of_counted(distinct, sums, found.rate)
+        rate = highest = min((part.rate for part in parts), default=1.0)
+        while sum(len(part.at(rate).hashes) for part in parts) > 2 * _MOST_CONTENTS:
+            rate /= 2
+        found = cls._together([part.at(rate) for part in parts], rate)
+        while found.rate == rate < highest:  # parts have values in common: there may be room for more
+            rate *= 2
+            more = cls._together([part.at(rate) for part in parts], rate)
+            found = more if more.rate == rate else found
         return found
+
+    @classmethod
+    def _together(cls, parts: "Sequence[Contents]", rate: float) -> "Contents":
+        """The values of all parts, which are at this rate."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *(part.hashes for part in parts)])
+        order = np.argsort(hashes, kind="stable")
+        distinct, places = _firsts_of(hashes[order])
+        counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])[order]
+        return cls.of_counted(distinct, np.add.reduceat(counts, places) if len(places) else counts, rate)
 
     def at(self, rate: float) -> "Contents":
         """The sample at a lower rate."""
         if rate >= self.rate:
             return self
-        kept = int(np.count_nonzero(below(self.hashes, rate)))
+        kept = int(np.searchsorted(self.hashes, _end_of(rate)))
         return Contents(self.hashes[:kept], self.counts[:kept], rate)
 
     @property

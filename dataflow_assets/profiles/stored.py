@@ -24,9 +24,9 @@ _NO_TEXT = -1
 _Place = tuple[str, int, int]
 
 
-def write_profile(path: Path, profile: Profile, content_hash: str, settings: str) -> None:
-    """Writes the profile of the rows with this hash, in place of what is there; nothing where it cannot."""
-    data = to_bytes(profile, content_hash, settings)
+def write_profile(path: Path, profile: Profile, settings: str) -> None:
+    """Writes the profile of a batch, in place of what is there; nothing where it cannot."""
+    data = to_bytes(profile, settings)
     with contextlib.suppress(OSError, StorageError):
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +46,12 @@ def read_profile(path: Path, batch: str, content_hash: str | None, settings: str
         return None
 
 
-def to_bytes(profile: Profile, content_hash: str, settings: str) -> bytes:
+def to_bytes(profile: Profile, settings: str) -> bytes:
     """The profile of one batch: a checksum, the length of a JSON text, that text, and the arrays it names."""
     arrays = _Written()
     head = {
         "version": _VERSION,
-        "content_hash": content_hash,
+        "content_hash": profile.content_hash,
         "settings": settings,
         "rows": profile.rows,
         "chosen": profile.chosen and _chosen_head(profile.chosen, arrays),
@@ -90,6 +90,7 @@ def from_bytes(data: bytes, batch: str, content_hash: str | None, settings: str)
         {name: _column_of(found, arrays) for name, found in head["columns"]},
         {name: _unpacked_labels(pair, arrays) for name, pair in head["pairs"].items()},
         head["chosen"] and _chosen_of(head["chosen"], arrays),
+        head["content_hash"],
     )
 
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
 from dataflow_assets.profiles.characters import CJK, DIGIT, MARK, SPECIAL, counts_of_kinds
@@ -28,7 +29,7 @@ _MAYBE_DAMAGED = re.compile("[\ufffd\xa1-\xff锛銆紝鐨殑浠鍙瀹屽鍏杩�
 _CLOSING, _ENDS = " \t\r\n\"'”’」』）)]}*_", ".!?。！？…"
 _TOKENS_A_WORD, _TOKENS_A_CJK_CHAR, _TOKENS_A_MARK = 1.2, 0.7, 0.6
 _FIRST_CHARS = 4000
-_HEAD_BYTES, _NEAR_CHARS = 32, 160
+_MIN_NEAR_BYTES, _HEAD_BYTES, _NEAR_CHARS = 16, 32, 160
 _WORD = 8
 _FIRST_BYTES = np.array([(1 << (8 * bytes_)) - 1 for bytes_ in range(_WORD + 1)], np.uint64)
 _LOWER_CASE = np.uint64(0x2020202020202020)
@@ -116,18 +117,40 @@ _OF_ONE_TEXT: dict[str, Callable[[str], float]] = {
 }
 
 
-def near_hashes(texts: pa.ChunkedArray, rate: float) -> np.ndarray:
-    """Hashes that near-duplicates have in common, for texts (no nulls) whose beginning is in the sample.
+class Texts(NamedTuple):
+    """A column of large strings as it is looked at: the hash of each text, and whether there is one.
+
+    `views` are the same texts, of which some are taken without a copy of the others.
+    """
+
+    column: pa.ChunkedArray
+    views: pl.Series
+    hashes: np.ndarray
+    is_there: np.ndarray
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> "Texts":
+        """The texts of this column."""
+        views = pl.Series(column)
+        is_there = column.is_valid().to_numpy() if column.null_count else np.ones(len(column), bool)
+        return cls(column, views, views.hash().to_numpy(), is_there)
+
+
+def near_hashes(texts: Texts, rate: float) -> np.ndarray:
+    """Hashes that near-duplicates have in common, for texts whose beginning is in the sample.
 
     Their first letters, without case, digits and marks, are equal, and so are the first 32 bytes but for
-    the case of A to Z, by whose hash the texts are sampled. `texts` is of large strings.
+    the case of A to Z, by whose hash the texts are sampled. Of less than 16 bytes, as names are, they are
+    the same text. Nulls have no hash.
     """
-    heads = _head_hashes(texts)
-    chosen = np.flatnonzero(below(heads, rate))
-    first = pc.utf8_slice_codeunits(texts.take(pa.array(chosen)), 0, _NEAR_CHARS).to_pylist()
-    letters = [_letters_of(start) for start in first]
-    hashes = [xxhash.xxh3_64_intdigest(each.encode("utf-8", "replace")) for each in letters]
-    return joined(heads[chosen], np.array(hashes, np.uint64))
+    is_long = texts.is_there & (_lengths(texts.column) >= _MIN_NEAR_BYTES)
+    heads = np.where(is_long, _head_hashes(texts.column), texts.hashes) if is_long.any() else texts.hashes
+    chosen = np.flatnonzero(texts.is_there & below(heads, rate))
+    found, long = heads[chosen], is_long[chosen]
+    letters = [_letters_of(text[:_NEAR_CHARS]) for text in texts.views[chosen[long]].to_list()]
+    lower = [xxhash.xxh3_64_intdigest(each.encode("utf-8", "replace")) for each in letters]
+    found[long] = joined(found[long], np.array(lower, np.uint64))
+    return found
 
 
 def _letters_of(text: str) -> str:
@@ -135,12 +158,21 @@ def _letters_of(text: str) -> str:
     return (text.translate(_NO_ASCII_LETTERS) if text.isascii() else _NO_LETTERS.sub("", text)).lower()
 
 
+def _lengths(texts: pa.ChunkedArray) -> np.ndarray:
+    """The bytes of each text."""
+    return np.concatenate([np.empty(0, np.int64), *(np.diff(_ends(chunk)) for chunk in texts.chunks)])
+
+
+def _ends(chunk: pa.Array) -> np.ndarray:
+    """Where the first text of a chunk begins in its data, and where each of them ends."""
+    return np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+
+
 def _head_hashes(texts: pa.ChunkedArray) -> np.ndarray:
     """A 64-bit hash of each text's first bytes without the bit that tells `a` from `A`."""
     found = [np.empty(0, np.uint64)]
     for chunk in texts.chunks:
-        _, offsets, data = chunk.buffers()
-        ends = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+        data, ends = chunk.buffers()[2], _ends(chunk)
         codes = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
         found.append(_mixed((_heads(codes, ends[:-1], ends[1:]) | _LOWER_CASE).T))
     return np.concatenate(found)

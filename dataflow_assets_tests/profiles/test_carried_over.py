@@ -1,5 +1,7 @@
 """What a step did not touch is not measured again, and what is found again is what was measured."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from dataflow_assets.profiles.making import HowToProfile, profile_of_rows
 from dataflow_assets.profiles.remembered import Remembered
 from dataflow_assets.profiles.sampling import Rates, hashes_of
 from dataflow_assets.profiles.stored import from_bytes, to_bytes
-from dataflow_assets.profiles.texts import near_hashes, text_measures
+from dataflow_assets.profiles.texts import Texts, near_hashes, text_measures
 
 TEXTS = [f"Sentence number {n} of a text that is long enough." for n in range(50)]
 SCHEMA = {"row_id": "string", "text": "string", "score": "int64"}
@@ -41,13 +43,13 @@ def test_other_rows_and_other_rates_are_measured() -> None:
 @pytest.mark.parametrize("rates", [Rates(), Rates(0.2, 0.6)])
 def test_what_is_taken_from_a_file_is_what_would_be_measured(rates: Rates) -> None:
     how, table = HowToProfile(rates), rows(TEXTS, [1] * 50)
-    before = from_bytes(to_bytes(profile_of_rows(table, "b", how), "x", "s"), "b", None, "s")
+    before = from_bytes(to_bytes(profile_of_rows(table, "b", how), "s"), "b", None, "s")
     assert before is not None
     for scores in ([1] * 50, [2] * 50):
         changed = rows(TEXTS, scores)
         after = profile_of_rows(changed, "b", how, before)
         assert after.columns["text"] is before.columns["text"]
-        assert to_bytes(after, "x", "s") == to_bytes(profile_of_rows(changed, "b", how), "x", "s")
+        assert to_bytes(after, "s") == to_bytes(profile_of_rows(changed, "b", how), "s")
 
 
 def test_only_texts_that_changed_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,19 +71,40 @@ def test_measures_that_are_found_again_are_those_of_the_text(texts: list[str]) -
             assert found[name].tolist() == values.astype("float32").tolist()
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=60), min_size=1, max_size=20), st.data())
-def test_the_hash_of_a_text_does_not_depend_on_where_it_is(texts: list[str], data: st.DataObject) -> None:
-    column = pa.chunked_array([pa.array(texts, pa.large_string())])
+def near(column: pa.ChunkedArray) -> list[int]:
+    """The hashes of all texts of a column."""
+    return near_hashes(Texts.of(column), 1.0).tolist()
+
+
+def column_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+@given(
+    st.lists(st.none() | st.text(st.characters(codec="utf-8"), max_size=60), min_size=1, max_size=20),
+    st.data(),
+)
+def test_the_hash_of_a_text_does_not_depend_on_where_it_is(
+    texts: list[str | None], data: st.DataObject
+) -> None:
+    column = column_of(texts)
     start = data.draw(st.integers(0, len(texts) - 1))
-    assert near_hashes(column.slice(start), 1.0).tolist() == near_hashes(column, 1.0)[start:].tolist()
-    assert near_hashes(column.take(pa.array([start])), 1.0)[0] == near_hashes(column, 1.0)[start]
+    before = sum(text is not None for text in texts[:start])
+    assert near(column.slice(start)) == near(column)[before:]
+    alone = near(column.take(pa.array([start])))
+    assert alone == ([] if texts[start] is None else near(column)[before : before + 1])
 
 
 def test_near_duplicates_differ_in_case_digits_and_marks_only() -> None:
     head = "The first thirty-two bytes are equal: "
     texts = [f"{head}page 12, of all!", f"{head.upper()}PAGE 13 OF ALL", f"{head}page of none"]
-    first, second, third = near_hashes(pa.chunked_array([pa.array(texts, pa.large_string())]), 1.0).tolist()
+    first, second, third = near(column_of(texts))
     assert first == second != third
+
+
+def test_short_texts_have_no_near_duplicates_but_themselves() -> None:
+    first, second, third = near(column_of(["Room 12", "room 12", "Room 12"]))
+    assert first == third != second
 
 
 def test_the_one_that_was_asked_for_longest_ago_is_forgotten() -> None:

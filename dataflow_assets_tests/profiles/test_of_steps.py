@@ -4,13 +4,15 @@ import json
 import logging
 import re
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from dataflow_assets.batch import table_of
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline_work import PipelineWork
-from dataflow_assets.profiles import profile_of, step_summary
+from dataflow_assets.profiles import Profile, profile_of, step_summary
 from dataflow_assets.profiles.making import profile_of_rows
 from dataflow_assets.profiles.profiler import Profiler
 from dataflow_assets_tests.walk import pipeline, rows, walk
@@ -71,6 +73,25 @@ def test_a_profile_that_is_gone_or_damaged_is_made_again(tmp_path: Path, damage)
     damage(files(work, "plain")[1])
     assert profile_of(work, "plain").as_json() == before
     assert len(files(work, "plain")) == 3
+
+
+@pytest.mark.parametrize("rules", [[], ["label_conflicts(text, kind) <= 0"]])
+def test_rows_that_a_step_left_as_they_were_are_measured_again_only_for_rules_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: list[str]
+) -> None:
+    measured: list[str] = []
+
+    def counted(table: pa.Table, batch: str, *rest: Any) -> Profile:
+        measured.append(batch)
+        return profile_of_rows(table, batch, *rest)
+
+    monkeypatch.setattr("dataflow_assets.profiles.profiler.profile_of_rows", counted)
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"text": "Plain text that has no markup.", "kind": "a"}))
+    again = {"name": "again", "type": "strip_html", "expect": rules}
+    work = walk(pipeline(tmp_path, source, *STEPS[:1], again))
+    assert len(measured) == 1 + len(rules)  # the source, for `plain` too
+    assert profile_of(work, "again").as_json() == profile_of(work, "source").as_json()
 
 
 def test_a_profile_of_other_rows_counts_as_none(tmp_path: Path) -> None:
