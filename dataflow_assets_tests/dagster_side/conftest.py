@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import pytest
 
-from dataflow_assets.home import SETTINGS, default_settings
+from dataflow_assets.home import SETTINGS
 from dataflow_assets.pipeline.file import load_pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.dagster_side.row_functions import GATES
 from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline, write_rows
-from dataflow_assets_tests.dagster_side.webserver import Webserver, dagster_dev
+from dataflow_assets_tests.dagster_side.webserver import Webserver, dagster_dev, write_settings
 
 GATED = """\
   - name: gated
@@ -53,7 +53,7 @@ def deployment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("deployment")
     for part in ("home", "gates"):
         (folder / part).mkdir()
-    (folder / "home" / "dagster.yaml").write_text(default_settings())
+    write_settings(folder / "home")
     write_pipeline(folder / "served", "served", STEPS)
     write_rows(folder / "served", "a", [f"Row {n} | <b>" for n in range(11)] + ["Row 0 | <b>"])
     write_pipeline(folder / "gated-one", "gated-one", GATED)

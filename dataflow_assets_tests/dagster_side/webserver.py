@@ -10,10 +10,18 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dataflow_assets.home import default_settings
 from dataflow_assets_tests.dagster_side.subprocesses import REPOSITORY, with_package_path
 from dataflow_assets_tests.dagster_side.waiting import wait_until
 
 LOCATION = {"repositoryLocationName": "dataflow_assets.definitions", "repositoryName": "__repository__"}
+# A run that waits in the queue is started within a second, not within five.
+_QUICK = """
+run_coordinator:
+  module: dagster.core.run_coordinator
+  class: QueuedRunCoordinator
+  config: {dequeue_interval_seconds: 1}
+"""
 _WORKSPACE = """{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError {
     __typename ... on PythonError { message } } } } } }"""
 _LAUNCH = """mutation($p: ExecutionParams!) { launchPipelineExecution(executionParams: $p) {
@@ -27,6 +35,11 @@ _RUN_ERRORS = """query($id: ID!) { logsForRun(runId: $id) { ... on EventConnecti
     ... on ExecutionStepFailureEvent { error { message causes { message } errorChain {
     error { message } } } } } } } }"""
 _TERMINATE = """mutation($id: String!) { terminateRun(runId: $id) { __typename } }"""
+
+
+def write_settings(home: Path) -> None:
+    """The dagster.yaml of a home for tests: as a new home has it, and quick."""
+    (home / "dagster.yaml").write_text(default_settings() + _QUICK)
 
 
 class Webserver:

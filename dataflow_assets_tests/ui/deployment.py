@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dataflow_assets.home import SETTINGS, default_settings
+from dataflow_assets.home import SETTINGS
 from dataflow_assets_tests.crash.compare import final_files
 from dataflow_assets_tests.dagster_side.small_pipelines import write_pipeline, write_rows
 from dataflow_assets_tests.dagster_side.subprocesses import with_package_path
 from dataflow_assets_tests.dagster_side.waiting import wait_until
-from dataflow_assets_tests.dagster_side.webserver import LOCATION, Webserver, dagster_dev
+from dataflow_assets_tests.dagster_side.webserver import LOCATION, Webserver, dagster_dev, write_settings
 from dataflow_assets_tests.ui.row_functions import GATES, HEALED
 from dataflow_assets_tests.ui.shop import write_shop
 
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         """The folders, with a home."""
         for part in ("home", "root", "gates"):
             (self.folder / self.name / part).mkdir(parents=True)
-        (self.folder / self.name / "home" / "dagster.yaml").write_text(default_settings())
+        write_settings(self.folder / self.name / "home")
 
     @property
     def root(self) -> Path:
