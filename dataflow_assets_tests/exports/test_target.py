@@ -75,3 +75,14 @@ def test_an_export_beside_the_source_or_in_the_root_goes_through(
         for _ in range(2):
             export(work, folder / "out.jsonl")
         assert (folder / "out.jsonl").read_text() == '{"text":"A"}\n{"text":"B"}\n'
+
+
+@pytest.mark.parametrize("export", [as_file, appended, as_folder])
+@pytest.mark.parametrize("to", ["s3://bucket/out.jsonl", "hf://datasets/me/out.jsonl"])
+def test_a_url_is_no_folder_here(
+    work: PipelineWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, export: Export, to: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="is a URL"):
+        export(work, Path(to))
+    assert [path.name for path in tmp_path.iterdir()] == ["project"]
