@@ -78,6 +78,15 @@ def test_an_export_beside_the_source_or_in_the_root_goes_through(
         assert (folder / "out.jsonl").read_text() == '{"text":"A"}\n{"text":"B"}\n'
 
 
+@pytest.mark.parametrize("export", [as_file, appended])
+def test_a_link_stays_and_what_it_leads_to_is_written(work: PipelineWork, tmp_path: Path, export: Export):
+    link, target = tmp_path / "out.jsonl", tmp_path / "large_disk" / "out.jsonl"
+    link.symlink_to(target)
+    export(work, link)
+    assert link.is_symlink()
+    assert target.read_text() == '{"text":"A"}\n{"text":"B"}\n'
+
+
 @pytest.mark.parametrize("export", [as_file, appended, as_folder])
 @pytest.mark.parametrize("to", ["s3://bucket/out.jsonl", "hf://datasets/me/out.jsonl"])
 def test_a_url_is_no_folder_here(
