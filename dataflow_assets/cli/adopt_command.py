@@ -44,7 +44,8 @@ def adopt(
     target = to or Path(f"{found.fields['name']}.yaml")
     source = found.fields["source"]
     assert isinstance(source, dict)
-    source["path"] = os.path.relpath(source["path"], target.parent)
+    if "path" in source:
+        source["path"] = os.path.relpath(source["path"], target.parent)
     try:
         with open(target, "x", encoding="utf-8") as file:
             yaml.safe_dump(found.fields, file, sort_keys=False, allow_unicode=True, width=100)

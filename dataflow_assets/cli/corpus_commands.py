@@ -370,11 +370,18 @@ def enhance(
     found = find_pipeline(pipeline)
     work = enhancement_of_pipeline(found, task, stage, write, batch_rows)
     with _opened(place_of(found.source, found.base_dir)) as corpora, held_signals() as stop:
-        done = enhance(corpora, corpora.dataset(work.dataset), work, stop)
+        dataset = corpora.dataset(work.dataset)
+        done = enhance(corpora, dataset, work, stop)
+        later = corpora.row_count(dataset) - done.rows_before
     print_line(
         f"{done.task}: {done.processed:,} turns, {done.changed:,} written, {done.rejected:,} rejected and "
         f"{done.failed:,} failed, which stay as they were"
     )
+    if later > 0:
+        print_line(
+            f"{later:,} turns came after the task began and are not of it; `dataflow-assets corpus forget`, "
+            "or another --task, begins with all turns"
+        )
 
 
 @corpus_group.command()

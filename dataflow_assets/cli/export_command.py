@@ -137,6 +137,8 @@ def _export_file(
 
         check_format(to)
         check_target(work, croissant)
+        if croissant.resolve() == to.resolve():
+            raise ConfigError(f"--croissant names the file of the rows, {to}; give it a name of its own")
     rows = export_step(work, step, to, with_row_id, allow_partial, for_spreadsheet)
     print_line(f"{rows:,} rows in {to}")
     if croissant is not None:

@@ -116,6 +116,10 @@ def prune(
 @click.option("--to", required=True, metavar="FILE", help="The file, of JSON lines.")
 def export(pipeline: str | None, root: str | None, ledger: str | None, to: str) -> None:
     """Write all answers to a file, oldest first; with what was asked, where the ledger keeps it."""
+    from dataflow_assets.exports.target import check_not_read
+
     with _opened(pipeline, root, ledger) as opened:
+        if pipeline:
+            check_not_read(work_of(pipeline, root), Path(to))
         count = opened.export(Path(to))
     print_line(f"{count:,} answers in {to}")

@@ -20,10 +20,12 @@ _WIDEST = 60
 @click.option("--to", type=_FILE, metavar="FILE", help="The lock file [default: PIPELINE.lock.json].")
 def lock(pipeline: str, root: str | None, to: Path | None) -> None:
     """Write what decided the rows of a finished run, and what they were, to a lock file."""
+    from dataflow_assets.exports.target import check_not_read
     from dataflow_assets.versions.lock import LOCK_SUFFIX, lock_of
 
     work = work_of(pipeline, root)
     path = to or Path(f"{work.pipeline.name}{LOCK_SUFFIX}")
+    check_not_read(work, path)
     lock_of(work).write(path)
     print_line(f"{shown_path(path.absolute())}: {path.stat().st_size:,} bytes")
 

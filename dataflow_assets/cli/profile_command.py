@@ -7,6 +7,7 @@ import click
 from dataflow_assets.cli.console import pipeline_option, print_line, print_table, shown_path, work_of
 from dataflow_assets.expectations.messages import number_text, percent
 from dataflow_assets.expectations.references import profile_file
+from dataflow_assets.exports.target import check_not_read
 from dataflow_assets.io import atomic
 from dataflow_assets.io.preview import shown_value
 from dataflow_assets.pipeline_work import SOURCE
@@ -32,6 +33,7 @@ def profile_command(pipeline: str, root: str | None, step: str | None, to: str |
     data = profile_file(found, work.pipeline.name, name)
     if to is not None:
         path = Path(to).absolute()
+        check_not_read(work, path)
         atomic.make_folder(path.parent)
         atomic.write_atomically(path, data)
         print_line(f"{name}: the profile of {found.rows:,} rows is in {shown_path(path)}")

@@ -115,10 +115,12 @@ class Corpora:
     def dataset_for(self, name: str, shape: Shape | None, columns: Sequence[str]) -> Dataset:
         """The data set into which rows with these columns go; without a shape the columns say it.
 
-        Raises ConfigError where they do not, or the data set has another shape.
+        Raises ConfigError where they do not, the data set has another shape, or rows with these columns
+        would be turns of it that say nothing.
         """
         found = self.find_dataset(name)
         if found is not None and shape is None:
+            _check_fits(found, columns)
             return found
         return self.make_dataset(name, shape or shape_of_columns(columns))
 
@@ -373,6 +375,19 @@ def _check_name(name: str) -> None:
         raise ConfigError(
             f"{name!r} is no name of a data set; expected 1 to {NAME_CHARS} printable characters, without a "
             "blank at either end"
+        )
+
+
+def _check_fits(dataset: Dataset, columns: Sequence[str]) -> None:
+    """Raises ConfigError where none of these columns is one in which the data set has its conversations."""
+    shape = dataset.shape
+    wanted = [column for name, column in shape.columns.items() if name in ("prompt", "response")]
+    wanted = [shape.messages] if shape.messages else wanted or list(shape.columns.values())
+    if columns and not set(wanted) & set(columns):
+        raise ConfigError(
+            f"the data set {dataset.name!r} has its conversations in {' and '.join(map(repr, wanted))}, "
+            f"found the columns {', '.join(columns)}: they would be turns without a text; give them those "
+            "names, or name another data set"
         )
 
 

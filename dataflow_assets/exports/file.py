@@ -48,7 +48,8 @@ def export_step(
 def write_file(to: Path, format: Format, tables: Tables, schema: pa.Schema) -> int:
     """One file of all tables, there whole or not at all; gives how many rows they have.
 
-    Raises StorageError, and UnwritableValue where the format cannot hold a value.
+    A link stays, and what it leads to is written. Raises StorageError, and UnwritableValue where the format
+    cannot hold a value.
     """
     rows = 0
 
@@ -58,6 +59,7 @@ def write_file(to: Path, format: Format, tables: Tables, schema: pa.Schema) -> i
             rows += table.num_rows
             yield table
 
+    to = to.resolve() if to.is_symlink() else to
     make_folder(to.absolute().parent)
     with storage_errors(to):
         _WRITERS[format](counted(), schema, temporary(to))

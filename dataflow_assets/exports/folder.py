@@ -1,4 +1,4 @@
-"""A folder of files that is there whole or not at all, and is replaced only where we wrote it."""
+"""A folder of files that is there whole or not at all, and is replaced only where we wrote all of it."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ def whole_folder(to: Path) -> Iterator[Path]:
     try:
         with storage_errors(to):
             yield new
-            (new / MARK).touch()
+            (new / MARK).write_text("".join(f"{name}\n" for name in _names(new)), "utf-8")
             _sync(new)
             if to.exists():
                 to.rename(old)
@@ -44,13 +44,20 @@ def whole_folder(to: Path) -> Iterator[Path]:
 
 def _check_replaceable(to: Path) -> None:
     if to.is_dir() and not to.is_symlink():
-        if (to / MARK).is_file() or not any(to.iterdir()):
-            return
-        raise ConfigError(
-            f"the folder {to} holds files that no export wrote; give a new folder, or remove it yourself"
-        )
+        ours = (to / MARK).read_text("utf-8").splitlines() if (to / MARK).is_file() else []
+        if strange := [name for name in _names(to) if name not in {MARK, *ours}]:
+            raise ConfigError(
+                f"the folder {to} holds {strange[0]}, which no export wrote, and would be replaced with it; "
+                "move that away, or give a new folder"
+            )
+        return
     if to.exists() or to.is_symlink():
         raise ConfigError(f"{to} is there and no folder; give the name of a new folder")
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in the folder and in those below it."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
 def _sync(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where an export may not go: over what its pipeline reads, and into what a pipeline keeps."""
+"""Where a file for people may not go: over what its pipeline reads, and into what a pipeline keeps."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,16 +21,24 @@ def check_target(work: PipelineWork, to: Path) -> None:
             f"{to} is {'in' if target.is_relative_to(folder) else 'above'} {folder}, where a pipeline keeps "
             "its own files; give a place outside of it"
         )
-    for path in _read_by(work) if to.exists() else ():
+    check_not_read(work, to)
+
+
+def check_not_read(work: PipelineWork, to: Path) -> None:
+    """Refuses the pipeline's own file and source, and a folder that holds them. Raises ConfigError."""
+    target = to.resolve()
+    for what, path in _read_by(work) if to.exists() else ():
         if target == path or target in path.parents:
             raise ConfigError(
-                f"{to} is{' a folder of' if path != target else ''} the pipeline's own source ({path}), "
-                "which the export would replace; give another name"
+                f"{to} is{' a folder of' if path != target else ''} the pipeline's own {what} ({path}), "
+                "which would be replaced; give another name"
             )
 
 
-def _read_by(work: PipelineWork) -> Iterator[Path]:
-    """The local files that the source means now; none where they cannot be found."""
+def _read_by(work: PipelineWork) -> Iterator[tuple[str, Path]]:
+    """The pipeline's file, and the local files that the source means now where they can be found."""
+    if work.pipeline.file is not None:
+        yield "file", work.pipeline.file.resolve()
     if work.pipeline.source.is_far:
         return
     try:
@@ -39,4 +47,4 @@ def _read_by(work: PipelineWork) -> Iterator[Path]:
         return
     for piece in pieces:
         if isinstance(piece, LocalPiece):
-            yield from (path.resolve() for path in piece.paths().values())
+            yield from (("source", path.resolve()) for path in piece.paths().values())

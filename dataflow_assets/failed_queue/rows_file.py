@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from dataflow_assets.batch import ROW_ID, Schema, conform, schema_of, widen_schema
 from dataflow_assets.errors import ConfigError
+from dataflow_assets.exports.target import check_not_read
 from dataflow_assets.failed_queue.selection import FailedRows, Which, failed_rows
 from dataflow_assets.io.atomic import make_folder, write_atomically
 from dataflow_assets.io.formats import encode
@@ -21,11 +22,12 @@ _SUFFIX = ".jsonl"
 def export_failed(work: PipelineWork, which: Which, to: Path) -> int:
     """Writes the failed rows that are meant, with all columns, to `to`; returns how many.
 
-    The file is there whole or not at all. Raises ConfigError for another ending and where rows of
-    several steps are meant, UnwritableValue for NaN and infinity, StorageError.
+    The file is there whole or not at all. Raises ConfigError for another ending, over what the pipeline
+    reads, and where rows of several steps are meant, UnwritableValue for NaN and infinity, StorageError.
     """
     if to.suffix != _SUFFIX:
         raise ConfigError(f"{to} ends in {to.suffix!r}; failed rows are written as {_SUFFIX}: rename it")
+    check_not_read(work, to)
     found = list(failed_rows(work, which))
     steps = list(dict.fromkeys(rows.step for rows in found))
     if len(steps) > 1:

@@ -12,10 +12,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import xxhash
 
-from dataflow_assets.errors import StorageError
+from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.io.storage import storage_of
 
 TEMPORARY_SUFFIX = ".tmp"
+# Of URLs, as a `Path` has them.
+_SCHEMES = {
+    *("abfs:", "abfss:", "az:", "file:", "ftp:", "gcs:", "gs:", "hdfs:", "hf:", "http:", "https:", "oss:"),
+    *("s3:", "s3a:", "sftp:"),
+}
 
 
 class Written(NamedTuple):
@@ -90,9 +95,17 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, durable with its parents. Raises StorageError."""
+    """The folder, durable with its parents. Raises StorageError, and ConfigError where it is meant as a URL.
+
+    A `Path` makes `s3:/bucket` of `s3://bucket`, and a folder `s3:` here is not where anybody looks for it.
+    """
     if folder.is_dir():
         return
+    if scheme := next((part for part in folder.parts if part in _SCHEMES), None):
+        raise ConfigError(
+            f"{folder} begins with {scheme}//, which is a URL, and this is written to a disk alone; give a "
+            "path here, and copy it there with the tool of that store"
+        )
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     sync_folder(folder.parent)

@@ -44,7 +44,8 @@ def adopted_file(
     steps = cast("list[Fields]", found.fields["steps"])
     notes = list(found.notes)
     source = cast(Fields, found.fields["source"])
-    source["path"] = str(file.parent / str(source["path"]))
+    if "path" in source:
+        source["path"] = str(file.parent / str(source["path"]))
     fields = dict(found.fields)
     if from_cache or step is not None:
         assert found.cache is not None

@@ -225,10 +225,8 @@ class _Converter:
         first = given.get("first_entry_file_name")
         if not isinstance(first, str) or not first:
             self._problems.append(f"{self._file}:{made.line}: no `first_entry_file_name`; expected a file")
-        elif first.startswith(("hf:", "ms:")):
-            self._notes.append(f"the source is {first}; see the documentation of sources for how to read it")
         format = str(given.get("cache_type", "jsonl"))
-        fields: Fields = {"source": {"path": first}}
+        fields: Fields = {"source": _source_of(str(first))}
         if format in _FORMATS and format != "jsonl":
             fields["format"] = format
         if made.name == "LazyFileStorage":
@@ -258,6 +256,14 @@ class _Converter:
             }
             found["default"] = serving
         return found
+
+
+def _source_of(first: str) -> Fields:
+    """The source that a first file is: DataFlow's `hf:name:split` is `hf: name::split` here."""
+    kind, *names = first.split(":")
+    if kind not in ("hf", "ms"):
+        return {"path": first}
+    return {kind: "::".join(names) if len(names) == 2 else ":".join(names)}
 
 
 def _each_named_once(steps: Sequence[Fields]) -> list[Fields]:

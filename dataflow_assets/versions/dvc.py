@@ -123,9 +123,9 @@ def _dependencies(pipeline: Pipeline) -> Iterator[Path]:
             if path is not None and path.is_file():
                 yield path
             elif found := _FUNCTION.fullmatch(text):
-                module = pipeline.base_dir / f"{found[1].replace('.', '/')}.py"
-                if module.is_file():
-                    yield module
+                module = pipeline.base_dir / found[1].replace(".", "/")
+                files = module.with_name(f"{module.name}.py"), module / "__init__.py"
+                yield from (file for file in files if file.is_file())
 
 
 def _may_be_path(text: str) -> bool:

@@ -184,7 +184,11 @@ def test_the_steps_of_a_pipeline_work_in_place(folder: Path, place: str, command
         for _ in range(2):
             done = command_here(folder, "corpus", "enhance", "turns.yaml", "--task", "once")
             assert "once: 20 turns, 20 written" in done.out
+            assert "came after" not in done.out
         assert set(responses(corpora, dataset)) == {f"{n}.{t}+" for n in range(10) for t in range(2)}
+        filled(corpora, 3, first=10)
+    done = command_here(folder, "corpus", "enhance", "turns.yaml", "--task", "once")
+    assert "6 turns came after the task began and are not of it" in done.out
     (task,) = json.loads(command_here(folder, "corpus", "tasks", "--json").out)
     assert (task["dataset"], task["processed"], task["is_done"]) == ("many", 20, True)
     assert command_here(folder, "corpus", "forget", "many", "once").code == 0

@@ -109,6 +109,15 @@ def test_an_empty_or_unknown_data_set_is_refused(corpora: Corpora, place: str) -
         pieces(spec(place, dataset="other"))
 
 
+def test_a_data_set_that_was_made_anew_is_a_change(tmp_path: Path) -> None:
+    states = []
+    for name in ("before.sqlite", "after.sqlite"):
+        with Corpora(str(tmp_path / name), create=True) as corpora:
+            filled(corpora, 3)
+        states.append(pieces(spec(str(tmp_path / name)))[0].states())
+    assert states[0] != states[1]
+
+
 def test_the_place_is_in_no_setting(place: str) -> None:
     source = spec(place)
     assert place not in str(source.settings())

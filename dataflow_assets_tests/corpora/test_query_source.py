@@ -70,6 +70,10 @@ def test_rows_come_in_the_order_of_the_key(url: str) -> None:
     assert found[1] == {"id": 6, "name": "n2", "odd": "a:b%"}
 
 
+def test_a_query_may_end_with_a_comment(url: str) -> None:
+    assert len(rows(pieces(url, "SELECT id FROM people -- of all teams"))) == 100
+
+
 def test_row_ids_are_made_of_the_key(url: str) -> None:
     first, *_ = pieces(url, "SELECT name AS who, id FROM people", "who", range_rows=4)
     (chunk,) = read_chunks(first, SqlSource(sql="x", query="x", key="x"))  # type: ignore[arg-type]

@@ -151,3 +151,12 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(CorpusError, match="of version 9, expected 1"):
         Corpora(str(tmp_path / "store"))
+
+
+@pytest.mark.parametrize("shape", [Shape("messages", "messages"), Shape("columns", "", {"prompt": "q"})])
+def test_rows_that_would_be_turns_without_a_text_are_refused(corpora: Corpora, shape: Shape) -> None:
+    there = corpora.make_dataset("chats", shape)
+    with pytest.raises(ConfigError, match="found the columns instruction, output"):
+        corpora.dataset_for("chats", None, ["instruction", "output"])
+    for columns in (["lang", "messages", "q"], []):
+        assert corpora.dataset_for("chats", None, columns) == there

@@ -45,6 +45,19 @@ def test_what_no_export_wrote_is_not_replaced(exported: Exported, tmp_path: Path
     assert (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("mine", [".git/HEAD", "data/mine.jsonl", "notes.md"])
+def test_an_export_in_which_somebody_put_something_is_not_replaced(
+    exported: Exported, tmp_path: Path, mine: str
+):
+    out = exported(texts(1), "hf")
+    (out / mine).parent.mkdir(exist_ok=True)
+    (out / mine).write_text("by hand")
+    work = made(tmp_path / "pipeline", texts(3))
+    with pytest.raises(ConfigError, match=f"holds {mine.partition('/HEAD')[0]}"):
+        exported(work, "webdataset")
+    assert (out / mine).read_text() == "by hand"
+
+
 def test_a_killed_export_leaves_the_earlier_one_as_it_was(tmp_path: Path):
     with whole_folder(tmp_path / "out") as folder:
         (folder / "first").touch()

@@ -10,6 +10,7 @@ from dataflow_assets.exports.append import append_step
 from dataflow_assets.exports.file import export_step
 from dataflow_assets.exports.writing import export_folder
 from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.torch.made_steps import made
 from dataflow_assets_tests.walk import pipeline, walk
 
@@ -75,3 +76,40 @@ def test_an_export_beside_the_source_or_in_the_root_goes_through(
         for _ in range(2):
             export(work, folder / "out.jsonl")
         assert (folder / "out.jsonl").read_text() == '{"text":"A"}\n{"text":"B"}\n'
+
+
+@pytest.mark.parametrize("export", [as_file, appended])
+def test_a_link_stays_and_what_it_leads_to_is_written(work: PipelineWork, tmp_path: Path, export: Export):
+    link, target = tmp_path / "out.jsonl", tmp_path / "large_disk" / "out.jsonl"
+    link.symlink_to(target)
+    export(work, link)
+    assert link.is_symlink()
+    assert target.read_text() == '{"text":"A"}\n{"text":"B"}\n'
+
+
+@pytest.mark.parametrize("export", [as_file, appended, as_folder])
+@pytest.mark.parametrize("to", ["s3://bucket/out.jsonl", "hf://datasets/me/out.jsonl"])
+def test_a_url_is_no_folder_here(
+    work: PipelineWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, export: Export, to: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="is a URL"):
+        export(work, Path(to))
+    assert [path.name for path in tmp_path.iterdir()] == ["project"]
+
+
+@pytest.mark.parametrize("to", ["notes.md", "p.yaml"])
+@pytest.mark.parametrize("command", ["lock", "failed", "profile", "report"])
+def test_no_command_writes_over_what_its_pipeline_is_made_of(
+    command_here: Command, tmp_path: Path, command: str, to: str
+):
+    (tmp_path / "notes.md").write_text("A\nB\n")
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nsource: {path: notes.md, format: txt}\n"
+        "steps:\n  - {name: all, type: sample, params: {share: 1}}\n"
+    )
+    assert command_here(tmp_path, "run", "p.yaml").code == 0
+    before = contents(tmp_path)
+    option = "--card" if command == "report" else "--to"
+    assert command_here(tmp_path, command, "p.yaml", option, to).code == 2
+    assert contents(tmp_path) == before

@@ -233,3 +233,18 @@ def test_their_storage_reads_the_files_of_our_whole_file_mode(ran: Path, command
     assert storage.read("dict") and [row["text"] for row in storage.read("dict")] == [
         row["text"] for row in rows_of(ran / "cache/pages_step3.jsonl")
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "source"),
+    [
+        ("hf:org/name", {"hf": "org/name"}),
+        ("hf:org/name:test", {"hf": "org/name::test"}),
+        ("hf:org/name:main:test", {"hf": "org/name:main:test"}),
+        ("ms:org/name:test", {"ms": "org/name::test"}),
+    ],
+)
+def test_a_data_set_of_a_hub_is_taken_over(tmp_path: Path, first: str, source: dict[str, str]):
+    pytest.importorskip("dataflow", reason="open-dataflow is not installed")
+    file = written(tmp_path, THEIRS.replace("in.jsonl", first))
+    assert adopted_file(file, None, None, None, False).fields["source"] == source

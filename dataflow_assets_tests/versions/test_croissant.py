@@ -97,3 +97,9 @@ def test_the_metadata_name_the_file_and_its_hash(made: Path, command_here: Comma
 def test_a_format_that_croissant_has_no_name_for_is_refused_first(made: Path, command_here: Command) -> None:
     done = command_here(made, "export", "pages.yaml", "--to", "out.json", "--croissant", "c.json")
     assert (done.code, (made / "out.json").exists()) == (2, False), done
+
+
+def test_the_metadata_do_not_replace_the_rows(made: Path, command_here: Command) -> None:
+    arguments = ("export", "pages.yaml", "--to", "rows.jsonl", "--croissant", "./rows.jsonl")
+    assert command_here(made, *arguments).code == 2
+    assert not (made / "rows.jsonl").exists()

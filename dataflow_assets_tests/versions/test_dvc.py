@@ -64,6 +64,13 @@ def test_the_stage_names_all_that_decides_the_rows(pages: Path, command_here: Co
     assert "always_changed" not in found
 
 
+def test_an_operator_in_a_package_is_a_dependency_too(pages: Path, command_here: Command) -> None:
+    (pages / "marks").mkdir()
+    (pages / "marks.py").rename(pages / "marks" / "__init__.py")
+    assert command_here(pages, "dvc", "pages.yaml").code == 0
+    assert stage(pages)["deps"] == ["in.jsonl", "marks/__init__.py", "words.txt"]
+
+
 @pytest.mark.parametrize(
     "before",
     [

@@ -53,7 +53,8 @@ class FileSystemStore:
                 found = self.system.glob(path, detail=True)
             else:
                 found = self.system.find(path, detail=True)
-        files = (info for info in found.values() if info["type"] == "file")
+        # A key that ends in `/` is how consoles of stores make a folder.
+        files = (info for info in found.values() if info["type"] == "file" and not info["name"].endswith("/"))
         return [self._file(info) for info in sorted(files, key=lambda info: info["name"])]
 
     def looked_at(self, file: RemoteFile) -> RemoteFile:

@@ -1,7 +1,6 @@
 """URLs of a source, and how they are shown: without user, password, query and fragment."""
 
 import re
-from urllib.parse import urlsplit
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -28,6 +27,6 @@ def shown_url(url: str) -> str:
 
 
 def file_name(url: str) -> str:
-    """The last part of the path, without query."""
-    parts = urlsplit(shown_url(url)) if is_url(url) else None
-    return (parts.path if parts else url).rstrip("/").rpartition("/")[2]
+    """The last part of the path; on the web without query, in a store with the `?` and `#` of its key."""
+    path = shown_url(url).partition("://")[2].partition("/")[2] if is_url(url) else url
+    return path.rstrip("/").rpartition("/")[2]

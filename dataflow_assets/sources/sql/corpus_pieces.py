@@ -36,13 +36,22 @@ class CorpusPiece(Piece):
         self._first, self._last = first, last
 
     def states(self) -> dict[str, State]:
-        """Counts of its turns: each change of a turn makes a revision, each new one has a higher id."""
+        """Counts of its turns: each change of a turn makes a revision, each new one has a higher id.
+
+        When the data set was made tells it from one of its name elsewhere, or that was made anew.
+        """
         numbers = func.count(), func.max(TURNS.c.id), func.sum(TURNS.c.revision)
         within = TURNS.c.row_identifier.between(self._first, self._last)
         query = select(*numbers).where(TURNS.c.dataset_file_id == self._dataset.id, within)
         with Corpora(self._place) as corpora, corpora.database.reading() as connection:
             rows, newest, revisions = (int(one or 0) for one in connection.execute(query).one())
-        facts = {"turns": rows, "newest": newest, "revisions": revisions, "columns": self._dataset.columns}
+        facts = {
+            "turns": rows,
+            "newest": newest,
+            "revisions": revisions,
+            "columns": self._dataset.columns,
+            "made": self._dataset.created_at,
+        }
         return {self.name: VersionState.of(facts)}
 
     def chunks(self, chunk_bytes: int) -> Iterator[Chunk]:

@@ -59,8 +59,8 @@ class Query:
         self._updated = spec.updated
         names = [spec.key, *([spec.updated] if spec.updated else [])]
         columns = [column(quoted_name(name, quote=True)) for name in dict.fromkeys(names)]
-        # A colon would begin a parameter.
-        statement = text(re.sub(r"(?<!\\):", r"\\:", spec.query))
+        # A colon would begin a parameter; the last line may be a comment.
+        statement = text(re.sub(r"(?<!\\):", r"\\:", spec.query) + "\n")
         self._rows = statement.columns(*columns).subquery("source_rows")
 
     @contextlib.contextmanager

@@ -62,6 +62,18 @@ def test_an_object_a_folder_and_a_glob(tmp_path, bucket):
 
 
 @needs_s3
+def test_a_key_may_have_characters_of_urls(tmp_path, bucket):
+    bucket.put_object(Key="d/", Body=b"")  # the folder, as a console of the store makes it
+    keys = ["100%25.jsonl", "a+b c.jsonl", "part#1.jsonl", "what?.jsonl"]
+    for number, key in enumerate(keys):
+        put(bucket, f"d/{key}", number)
+    work = walk(pipeline(tmp_path, f"s3://{bucket.name}/d"))
+    assert [row["n"] for row in rows(work, "kept")] == [0, 1, 2, 3]
+    assert work.source_pieces().skipped == []
+    assert numbers(tmp_path, f"s3://{bucket.name}/d/part#1.jsonl") == [2]
+
+
+@needs_s3
 def test_only_a_changed_object_is_read_again(tmp_path, bucket):
     put(bucket, "d/a.jsonl", 1)
     put(bucket, "d/b.jsonl", 2)
