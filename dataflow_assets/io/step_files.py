@@ -103,9 +103,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
 
     Assets of pipelines hand over a `StepOutput`. An asset of your own may return a
     `pyarrow.Table`, a pandas DataFrame or a list of dicts; a run over several partitions returns a
-    dict of partition key to one of these. It is stored under `<root>/<asset key>/<partition>.<ext>`
-    with a commit record, and read back as what the parameter is annotated with: `pyarrow.Table`,
-    `pandas.DataFrame`, `StoredBatches` (lazy), or without annotation a table.
+    dict of partition key to one of these, and one over a single partition may do so. It is stored under
+    `<root>/<asset key>/<partition>.<ext>` with a commit record, and read back as what the parameter is
+    annotated with: `pyarrow.Table`, `pandas.DataFrame`, `StoredBatches` (lazy), or without annotation
+    a table.
     """
 
     root: str = "dataflow_data"
@@ -169,7 +170,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         keys = _keys(context)
         for key in keys:
             key_to_name(key)
-        tables = {keys[0]: obj} if len(keys) == 1 else obj if isinstance(obj, dict) else {}
+        tables = _by_partition(obj, keys)
         missing = [key for key in keys if key not in tables]
         if missing:
             found = f"nothing for partition {missing[0]!r}" if isinstance(obj, dict) else type(obj).__name__
@@ -336,6 +337,13 @@ def _keys(context: dg.OutputContext | dg.InputContext) -> list[str]:
         dynamic_partitions_store=context.step_context.instance if context.step_context else None
     )
     return [key for key in ordered if key in asked]
+
+
+def _by_partition(value: object, keys: Sequence[str]) -> Mapping[str, object]:
+    """What is stored for each partition: of one alone the value itself, or what a dict has for it."""
+    if isinstance(value, dict) and (len(keys) > 1 or value.keys() == set(keys)):
+        return value
+    return {keys[0]: value} if len(keys) == 1 else {}
 
 
 def _code_version_tags(context: dg.OutputContext) -> dict[str, str]:
