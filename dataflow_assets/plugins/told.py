@@ -134,10 +134,10 @@ class ToldPlugins:
             reused,
             record.rows_in,
             record.rows_out,
-            record.rejected,
-            record.failed,
+            dict(record.rejected),  # a plugin that changes what it was told changes no number of the run
+            dict(record.failed),
             record.seconds,
-            record.usage,
+            dict(record.usage),
         )
         step.add(batch)
         self._tell("on_batch", batch)
@@ -212,11 +212,10 @@ class ToldPlugins:
 
     def _tell(self, hook: Hook, event: Event) -> None:
         for name, plugin in list(self._plugins.items()):
-            method = getattr(plugin, hook, None)
-            if method is None:
-                continue
             try:
-                method(event)
+                method = getattr(plugin, hook, None)
+                if method is not None:
+                    method(event)
             except (Exception, SystemExit) as error:  # noqa: BLE001  another's code stops no run
                 del self._plugins[name]
                 self._say_safely(
