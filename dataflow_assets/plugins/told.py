@@ -13,6 +13,7 @@ from dataflow_assets.io.preview import visible
 from dataflow_assets.io.step_folder import counted
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline.problems import without_logins
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.plugins.events import (
     BatchCommitted,
@@ -224,7 +225,7 @@ class ToldPlugins:
                 )
 
     def _say_safely(self, text: str) -> None:
-        self._say(visible(self._redacted(text)))
+        self._say(visible(without_logins(self._redacted(text))))
 
     def _redacted(self, text: str) -> str:
         return text if self._work is None else self._work.pipeline.redacted(text)
