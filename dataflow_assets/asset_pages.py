@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -149,4 +150,5 @@ def _prose_cell(text: str) -> str:
 
 
 def _tag_value(name: str) -> str:
-    return name.replace(":", ".")[:63]
+    """The name in the characters that Dagster lets tags have."""
+    return re.sub("[^A-Za-z0-9_.-]", "_", name.replace(":", "."))[:63]

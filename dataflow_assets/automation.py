@@ -1,19 +1,21 @@
 """What starts runs by itself: a sensor that watches the source, and a daily schedule; both off at first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
+from dagster import DagsterInstance
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from dataflow_assets.control import is_locked
 from dataflow_assets.errors import ConfigError, SourceError
-from dataflow_assets.fingerprints import hash_of
+from dataflow_assets.fingerprints import hash_of, operator_fingerprint
 from dataflow_assets.io.step_files import UP_TO_DATE_TAGS
 from dataflow_assets.mirror import asset_key
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.names import identifier
 from dataflow_assets.pipeline_work import SOURCE, PipelineWork, state_name
 from dataflow_assets.planning import RANGE_END, RANGE_START, plan_of
+from dataflow_assets.sources.current import settings_hash
 from dataflow_assets.sources.piece import Found
 from dataflow_assets.task_state import pause_requested
 
@@ -46,12 +48,12 @@ def watch_sensor(work: PipelineWork) -> dg.SensorDefinition:
         if pause is not None:
             yield dg.SkipReason(str(pause))
         else:
-            yield from watched(work)
+            yield from watched(work, context.instance)
 
     return watch
 
 
-def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
+def watched(work: PipelineWork, instance: DagsterInstance) -> Iterator[dg.RunRequest | dg.SkipReason]:
     """The next run that the pipeline needs, or why there is none."""
     pipeline = work.pipeline
     if is_locked(work.layout.folder):
@@ -64,7 +66,8 @@ def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
         return
     unwatched = found.unwatched if found is not None and work.manifest() is not None else ""
     if found is not None and not unwatched:
-        yield dg.RunRequest(run_key=_source_key(found), asset_selection=[asset_key(pipeline, SOURCE)])
+        run_key = _source_key(work, instance, found)
+        yield dg.RunRequest(run_key=run_key, asset_selection=[asset_key(pipeline, SOURCE)])
         return
     batches = work.known_manifest().batches
     names, keys, gates = plan_of(work, pipeline.ordered_steps, batches)
@@ -75,21 +78,33 @@ def watched(work: PipelineWork) -> Iterator[dg.RunRequest | dg.SkipReason]:
         return
     span = {RANGE_START: keys[0], RANGE_END: keys[-1]} if keys else {}
     yield dg.RunRequest(
-        run_key=f"steps-{hash_of([names, keys, _last_commits(work)])}",
+        run_key=_steps_key(work, names, keys),
         asset_selection=[asset_key(pipeline, name) for name in names],
         tags={**span, **UP_TO_DATE_TAGS},
     )
 
 
+def _steps_key(work: PipelineWork, names: Sequence[str], keys: Sequence[str]) -> str:
+    """The same until a step is committed to or changed: a run that failed and made nothing is tried once."""
+    pipeline = work.pipeline
+    made_by = [operator_fingerprint(pipeline.operator(step)) for step in pipeline.ordered_steps]
+    return f"steps-{hash_of([names, keys, made_by, _last_commits(work)])}"
+
+
 def _last_commits(work: PipelineWork) -> list[int]:
-    """When each step was last committed to: a run that failed and made nothing is not asked for again."""
+    """When each step was last committed to."""
     folders = [work.layout.step(number).commits for number in range(len(work.pipeline.steps) + 1)]
     return [folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders]
 
 
-def _source_key(found: Found) -> str:
-    """The same for a source that looks the same, so that one that cannot be read is tried once."""
-    return f"source-{hash_of([[piece.name, piece.look()] for piece in found.pieces])}"
+def _source_key(work: PipelineWork, instance: DagsterInstance, found: Found) -> str:
+    """The same until the source is read or looks otherwise: one that cannot be read is tried once.
+
+    What was read since is asked of Dagster: the folder may have been thrown away.
+    """
+    last = instance.get_latest_materialization_event(asset_key(work.pipeline, SOURCE))
+    looks = [[piece.name, piece.look()] for piece in found.pieces]
+    return f"source-{hash_of([looks, settings_hash(work.pipeline), last and last.timestamp])}"
 
 
 def asset_names(pipeline: Pipeline) -> list[str]:

@@ -1,5 +1,6 @@
 """What a run would cost and how long it would take, from its first rows."""
 
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Estimate:
     @property
     def cost(self) -> float:
         """The cost of all steps."""
-        return sum(step.cost for step in self.steps)
+        return math.fsum(step.cost for step in self.steps)
 
 
 def estimate(work: PipelineWork, rows: int) -> Estimate:

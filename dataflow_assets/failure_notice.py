@@ -110,7 +110,9 @@ def _failed_run(context: dg.RunFailureSensorContext, pipeline: Pipeline | None) 
     tags = {name: value for name, value in run.tags.items() if not name.startswith(".dagster")}
     name = None if pipeline is None else pipeline.name
     hidden = error if pipeline is None else pipeline.redacted(error)
-    return FailedRun(name, run.run_id, run.job_name, run.status.value, hidden, tags)
+    # Of texts with half a character, which no JSON takes, the half is told as its escape.
+    sendable = hidden.encode("utf-8", "backslashreplace").decode()
+    return FailedRun(name, run.run_id, run.job_name, run.status.value, sendable, tags)
 
 
 def _first_cause(step: dg.DagsterEvent) -> str:

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -88,12 +88,15 @@ def main() -> NoReturn:
 
 def _code() -> int:
     """Runs the command and tells its error; the exit code."""
+    out = sys.stdout
     try:
         return group.main(standalone_mode=False) or 0
     except DataflowError as error:
         print_error(str(error))
         return error.exit_code
     except SystemExit as error:  # ours never raise it
+        if sys.stdout is not out:  # click took it away, for nobody reads any more
+            return _nobody_reads(out)
         print_error(f"code of the pipeline ended the command: {said_by(error)}; raise an error there instead")
         return 1
     except click.exceptions.Exit as end:
@@ -105,5 +108,10 @@ def _code() -> int:
         print_error("interrupted; what was committed is kept")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _nobody_reads(out)
+
+
+def _nobody_reads(out: TextIO) -> int:
+    """Keeps Python from telling, at its end, of what could not be written; the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    return 1

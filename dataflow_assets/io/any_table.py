@@ -18,7 +18,7 @@ def table_from(value: object) -> pa.Table:
     """
     if isinstance(value, pa.Table):
         return _typed(value)
-    if type(value).__name__ == "DataFrame" and hasattr(value, "columns"):
+    if _name_of(value) == "pandas.DataFrame":
         return _typed(pa.Table.from_pandas(value, preserve_index=False).replace_schema_metadata(None))
     if (
         isinstance(value, Sequence)
@@ -27,9 +27,15 @@ def table_from(value: object) -> pa.Table:
     ):
         return _of_rows(cast("Sequence[Mapping[str, object]]", value))
     raise ConfigError(
-        f"an asset returned {type(value).__name__}; expected a pyarrow Table, a pandas DataFrame or "
+        f"an asset returned {_name_of(value)}; expected a pyarrow Table, a pandas DataFrame or "
         "a list of dicts"
     )
+
+
+def _name_of(value: object) -> str:
+    """`pandas.DataFrame`, `polars.DataFrame`; of types of Python itself the name alone."""
+    package = type(value).__module__.partition(".")[0]
+    return type(value).__name__ if package == "builtins" else f"{package}.{type(value).__name__}"
 
 
 def _typed(table: pa.Table) -> pa.Table:

@@ -32,6 +32,7 @@ from dataflow_assets.io.events import (
     usage_metadata,
 )
 from dataflow_assets.io.formats import EXTENSIONS, Format
+from dataflow_assets.io.layout import MANIFEST
 from dataflow_assets.io.lineage import Lineage, Parents
 from dataflow_assets.io.names import inside, key_to_name
 from dataflow_assets.io.objects.places import local_folder, place_of
@@ -43,6 +44,7 @@ from dataflow_assets.plugins.dagster_runs import end_run, told_in_run
 from dataflow_assets.profiles import step_summary
 from dataflow_assets.progress import BatchDone, StepBegun, tell, tell_step
 from dataflow_assets.running_task import RunningTask, running_task
+from dataflow_assets.sources.manifest import Manifest
 from dataflow_assets.task_state import TaskStore
 
 if TYPE_CHECKING:
@@ -103,9 +105,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
 
     Assets of pipelines hand over a `StepOutput`. An asset of your own may return a
     `pyarrow.Table`, a pandas DataFrame or a list of dicts; a run over several partitions returns a
-    dict of partition key to one of these. It is stored under `<root>/<asset key>/<partition>.<ext>`
-    with a commit record, and read back as what the parameter is annotated with: `pyarrow.Table`,
-    `pandas.DataFrame`, `StoredBatches` (lazy), or without annotation a table.
+    dict of partition key to one of these, and one over a single partition may do so. It is stored under
+    `<root>/<asset key>/<partition>.<ext>` with a commit record, and read back as what the parameter is
+    annotated with: `pyarrow.Table`, `pandas.DataFrame`, `StoredBatches` (lazy), or without annotation
+    a table.
     """
 
     root: str = "dataflow_data"
@@ -169,7 +172,7 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         keys = _keys(context)
         for key in keys:
             key_to_name(key)
-        tables = {keys[0]: obj} if len(keys) == 1 else obj if isinstance(obj, dict) else {}
+        tables = _by_partition(obj, keys)
         missing = [key for key in keys if key not in tables]
         if missing:
             found = f"nothing for partition {missing[0]!r}" if isinstance(obj, dict) else type(obj).__name__
@@ -195,9 +198,10 @@ class StepFilesIOManager(dg.ConfigurableIOManager):
         """The upstream's committed batches. Raises MissingBatch, CorruptFile."""
         upstream = context.upstream_output
         metadata = (upstream.definition_metadata or {}) if upstream is not None else {}
-        folder = folder_in(metadata) or self._folder(context.asset_key)
-        keys = _keys(context)
-        batches = StoredBatches(folder, keys)
+        of_pipeline = folder_in(metadata)
+        folder = of_pipeline or self._folder(context.asset_key)
+        whole = None if of_pipeline is None or context.has_asset_partitions else _read_into(of_pipeline)
+        batches = StoredBatches(folder, _keys(context) if whole is None else whole)
         wanted = context.dagster_type.typing_type
         if wanted is StoredBatches:
             return batches
@@ -233,6 +237,12 @@ def folder_in(metadata: Mapping[str, object]) -> StepFolder | None:
     name, *flags = str(format).split()
     stored: Format = name  # pyright: ignore[reportAssignmentType]
     return StepFolder(Path(str(path)), stored, "whole" in flags, "allow_pickle" in flags)
+
+
+def _read_into(folder: StepFolder) -> list[str] | None:
+    """The batches of a pipeline's source, which is one asset without partitions; None for another asset."""
+    manifest = Manifest.read(folder.path.parent / MANIFEST)
+    return None if manifest is None else manifest.batches
 
 
 class Totals:
@@ -336,6 +346,13 @@ def _keys(context: dg.OutputContext | dg.InputContext) -> list[str]:
         dynamic_partitions_store=context.step_context.instance if context.step_context else None
     )
     return [key for key in ordered if key in asked]
+
+
+def _by_partition(value: object, keys: Sequence[str]) -> Mapping[str, object]:
+    """What is stored for each partition: of one alone the value itself, or what a dict has for it."""
+    if isinstance(value, dict) and (len(keys) > 1 or value.keys() == set(keys)):
+        return value
+    return {keys[0]: value} if len(keys) == 1 else {}
 
 
 def _code_version_tags(context: dg.OutputContext) -> dict[str, str]:

@@ -47,8 +47,13 @@ def shortened(text: str, chars: int = _MAX_MESSAGE_CHARS) -> str:
 
 def shown(value: object) -> str:
     """A short, printable form of a value that was found; logins and queries of URLs are left out."""
-    plain = _QUERY.sub(r"\1?…", _LOGIN.sub("", repr(value)))
+    plain = _QUERY.sub(r"\1?…", without_logins(repr(value)))
     return printable(shortened(plain, _MAX_FOUND_CHARS))
+
+
+def without_logins(text: str) -> str:
+    """The text with its URLs, but not with the names and passwords in them."""
+    return _LOGIN.sub("", text)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from dataflow_assets.io.preview import visible
 from dataflow_assets.io.step_folder import counted
 from dataflow_assets.operators.operator import REJECT_REASON, Outcome
 from dataflow_assets.pipeline import Pipeline
+from dataflow_assets.pipeline.problems import without_logins
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.plugins.events import (
     BatchCommitted,
@@ -134,10 +135,10 @@ class ToldPlugins:
             reused,
             record.rows_in,
             record.rows_out,
-            record.rejected,
-            record.failed,
+            dict(record.rejected),  # a plugin that changes what it was told changes no number of the run
+            dict(record.failed),
             record.seconds,
-            record.usage,
+            dict(record.usage),
         )
         step.add(batch)
         self._tell("on_batch", batch)
@@ -212,11 +213,10 @@ class ToldPlugins:
 
     def _tell(self, hook: Hook, event: Event) -> None:
         for name, plugin in list(self._plugins.items()):
-            method = getattr(plugin, hook, None)
-            if method is None:
-                continue
             try:
-                method(event)
+                method = getattr(plugin, hook, None)
+                if method is not None:
+                    method(event)
             except (Exception, SystemExit) as error:  # noqa: BLE001  another's code stops no run
                 del self._plugins[name]
                 self._say_safely(
@@ -225,7 +225,7 @@ class ToldPlugins:
                 )
 
     def _say_safely(self, text: str) -> None:
-        self._say(visible(self._redacted(text)))
+        self._say(visible(without_logins(self._redacted(text))))
 
     def _redacted(self, text: str) -> str:
         return text if self._work is None else self._work.pipeline.redacted(text)

@@ -96,7 +96,7 @@ def test_selected_steps_downstream_are_held_and_others_are_not(blocked):
 
 def test_the_sensor_says_why_nothing_is_run(blocked):
     blocked.run(["lower"])
-    (answer,) = watched(blocked.work)
+    (answer,) = watched(blocked.work, blocked.instance)
     assert isinstance(answer, dg.SkipReason)
     assert "'failed_share' failed" in str(answer.skip_message)
 

@@ -1,5 +1,8 @@
-"""What ends the command beside its own errors: code of the pipeline that exits, an interrupt."""
+"""What ends the command beside its own errors: code that exits, an interrupt, a reader that is gone."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,11 @@ def test_code_that_exits_where_no_row_is_to_blame_ends_the_command_with_an_error
     ended = call("run", "ends.yaml")
     assert ended.code == 1
     assert ended.err.startswith("error: code of the pipeline ended the command: sys.exit() was called")
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake_of_the_pipeline():
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "dataflow_assets", "operators"]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (1, "")

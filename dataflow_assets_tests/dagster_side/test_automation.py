@@ -1,5 +1,7 @@
 """The sensor asks for exactly the runs that the source needs; the schedule reads it every night."""
 
+import shutil
+
 import dagster as dg
 import pytest
 
@@ -8,7 +10,7 @@ from dataflow_assets.automation import daily_schedule, read_source_job, watch_se
 from dataflow_assets.control import pipeline_lock
 from dataflow_assets.io.step_files import StepFilesIOManager
 from dataflow_assets.planning import RANGE_END, RANGE_START
-from dataflow_assets_tests.dagster_side.small_pipelines import NAMES, QUIET, STEPS, SmallProject, another_home
+from dataflow_assets_tests.dagster_side.small_pipelines import NAMES, QUIET, STEPS, SmallProject
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
@@ -21,7 +23,7 @@ def project(tmp_path):
 
 
 def looked(project):
-    (found,) = watched(project.work)
+    (found,) = watched(project.work, project.instance)
     return found
 
 
@@ -136,6 +138,34 @@ def test_a_source_that_changes_back_and_forth_is_asked_for_each_time(project):
     assert len({first.run_key, second.run_key, looked(project).run_key}) == 3
 
 
+def test_a_file_that_went_away_and_came_back_is_read_again(project):
+    project.write_rows("b", ["more"])
+    requests, _ = executed(project)
+    (project.folder / "data" / "b.jsonl").rename(project.folder / "b.jsonl")
+    requests += executed(project)[0]
+    (project.folder / "b.jsonl").rename(project.folder / "data" / "b.jsonl")
+    requests += executed(project)[0]
+    assert len({request.run_key for request in requests}) == len(requests) == 6
+
+
+def test_a_source_is_read_again_where_its_settings_changed_or_its_folder_was_thrown_away(project):
+    requests, _ = executed(project)
+    project.changes["batch_rows"] = 1
+    project.set_steps(STEPS)
+    requests += executed(project)[0]
+    shutil.rmtree(project.work.layout.root)
+    requests += executed(project)[0]
+    assert len({request.run_key for request in requests}) == len(requests) == 6
+
+
+def test_steps_that_were_changed_after_a_run_that_made_nothing_are_asked_for_again(project):
+    project.run_in_ui("source")
+    first = looked(project)
+    project.set_steps(STEPS.replace("min_chars: 2", "min_chars: 4"))
+    assert names_in(looked(project)) == names_in(first)
+    assert looked(project).run_key != first.run_key
+
+
 def test_a_batch_that_vanished_twice_is_asked_for_twice(project):
     executed(project)
     keys = []
@@ -150,7 +180,7 @@ def test_the_real_sensor_asks_for_the_same_run(project):
     project.run_in_ui("source")
     sensor = watch_sensor(project.work)
     repository = defined(project, sensors=[sensor]).get_repository_def()
-    with dg.build_sensor_context(another_home(project), repository_def=repository) as context:
+    with dg.build_sensor_context(project.instance, repository_def=repository) as context:
         tick = sensor.evaluate_tick(context)
     assert [request.run_key for request in tick.run_requests] == [looked(project).run_key]
 

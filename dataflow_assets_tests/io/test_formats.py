@@ -135,6 +135,11 @@ def test_an_empty_table_keeps_its_columns(format: Format) -> None:
 
 
 @every_format
+def test_a_table_without_columns_comes_back(format: Format) -> None:
+    assert_comes_back(table_of({}, {}), format)
+
+
+@every_format
 def test_a_row_larger_than_a_read_block_comes_back(format: Format) -> None:
     columns = {"row_id": ["1", "2", "3"], "text": ["a", "é" * 5_000_000, "b"], "j": [["x" * 5_000_000], 1, 2]}
     table = table_of(columns, {"row_id": "string", "text": "string", "j": "json"})

@@ -2,6 +2,7 @@
 
 import dagster as dg
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -142,6 +143,12 @@ def test_a_run_over_several_partitions_stores_each_of_the_returned_dict(project)
     assert project.lines("made/b.jsonl") == ROWS[:1]
 
 
+@pytest.mark.parametrize("wanted", [{"keys": ("c", "c")}, {"partition": "c"}])
+def test_a_run_over_one_partition_may_return_a_dict_of_it(project, wanted):
+    project.run(made_by({"c": ROWS}, partitions_def=LETTERS, backfill_policy=ONE_RUN), **wanted)
+    assert project.lines("made/c.jsonl") == ROWS
+
+
 def test_a_run_over_several_partitions_that_returns_one_table_is_told_what_is_expected(project):
     made = made_by(ROWS, partitions_def=LETTERS, backfill_policy=ONE_RUN)
     with pytest.raises(ConfigError, match=r"returned list; expected for the 2 partitions .* a dict"):
@@ -197,6 +204,11 @@ def test_nothing_returned_is_nothing_stored(project):
 def test_a_value_that_is_no_table_is_refused_with_its_type(project, value):
     with pytest.raises(ConfigError, match=f"returned {type(value).__name__}"):
         project.run(made_by(value))
+
+
+def test_a_data_frame_of_another_package_is_refused_with_its_name(project):
+    with pytest.raises(ConfigError, match=r"returned polars\.DataFrame; expected a pyarrow Table"):
+        project.run(made_by(pl.DataFrame(ROWS)))
 
 
 def test_a_column_that_has_no_exact_form_is_refused_by_name(project):

@@ -18,12 +18,12 @@ def project(tmp_path):
     return project
 
 
-def reader(annotation, seen, **settings):
+def reader(annotation, seen, of="last", **settings):
     def downstream(context, rows):
         seen.append(rows)
 
     downstream.__annotations__ = {"context": dg.AssetExecutionContext, "rows": annotation}
-    ins = {"rows": dg.AssetIn(key=["small", "last"])}
+    ins = {"rows": dg.AssetIn(key=["small", of])}
     return dg.asset(ins=ins, io_manager_key=IO_MANAGER_KEY, **settings)(downstream)
 
 
@@ -41,6 +41,16 @@ def test_a_partitioned_asset_downstream_of_a_step_reads_its_own_batch(project):
     partitions = dg.DynamicPartitionsDefinition(name="small")
     project.run_in_ui_with(reader(pa.Table, seen, partitions_def=partitions), partition="a_b00001")
     assert seen[0]["row_id"].to_pylist() == []
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_an_asset_downstream_of_the_source_reads_all_its_batches(tmp_path, format):
+    seen, project = [], SmallProject(tmp_path, format=format)
+    project.write_rows("a", ["One", "two", "Two", "x"])
+    project.run()
+    project.run_in_ui_with(reader(StoredBatches, seen, of="source"))
+    assert [batch.key for batch in seen[0]] == ["a_b00000", "a_b00001"]
+    assert seen[0].table()["text"].to_pylist() == ["One", "two", "Two", "x"]
 
 
 def test_an_asset_downstream_reads_parquet_without_being_told(tmp_path):

@@ -193,6 +193,30 @@ def test_a_plugin_beside_the_pipeline_needs_no_package(project: Path) -> None:
     assert "plugin 'notes:Nobody' cannot be imported and is off" in done.err
 
 
+FOREIGN = """
+class Unready:
+    @property
+    def on_batch(self):
+        raise LookupError("not ready")
+
+class Careless:
+    def on_batch(self, batch):
+        batch.rejected["all"] = batch.rows_in
+        batch.failed.clear()
+"""
+
+
+def test_no_plugin_changes_what_the_run_does_or_counts(recorded: Path, command_here: Command) -> None:
+    (recorded / "foreign.py").write_text(FOREIGN)
+    file = recorded / "four.yaml"
+    file.write_text(file.read_text() + 'plugins: {"foreign:Unready": {}, "foreign:Careless": {}}\n')
+    done = command_here(recorded, "run", "four.yaml")
+    assert done.code == 5 and "'foreign:Unready' failed in on_batch and is off" in done.err
+    assert sums(recorded, "on_step_end", "sized") == {"in": 60, "out": 59, "rejected": 0, "failed": 1}
+    told = next(line for line in done.out.splitlines() if line.startswith("  sized: "))
+    assert "rejected" not in told and told.endswith("1 failed")
+
+
 @pytest.mark.parametrize(
     ("plugins", "message"),
     [

@@ -138,10 +138,11 @@ def test_without_an_address_it_is_off_and_says_so(project: Path) -> None:
 
 def test_a_server_that_is_down_stops_nothing(project: Path) -> None:
     values = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "2"}
-    values["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
+    values["MLFLOW_TRACKING_URI"] = f"http://ada:s3cret@127.0.0.1:{free_port()}"
     done = finish(start(with_plugin(project), "run", "four.yaml", env=environment(values)))
     assert done.code == 5
     assert "plugin 'mlflow' failed in on_pipeline_start and is off" in done.err
+    assert "s3cret" not in done.err
 
 
 def test_the_environment_switches_it_on_for_a_run_of_dagster(

@@ -91,6 +91,24 @@ def test_owners_kinds_tags_and_the_place_in_the_file(tmp_path):
     assert (place.file_path, place.line_number) == (str(tmp_path / "small.yaml"), 10)
 
 
+OWN = '''
+from dataflow_assets.operators.operator import TextFilter
+
+class Short(TextFilter):
+    """Keeps all; reads `column` (string)."""
+    name = "过短 text!"
+
+    def reason(self, text):
+        return None
+'''
+
+
+def test_an_operator_may_have_a_name_that_no_tag_can_have(tmp_path):
+    (tmp_path / "named_operators.py").write_text(OWN)
+    steps = "  - {name: short, type: 'named_operators:Short', params: {column: text}}\n"
+    assert nodes(tmp_path, steps)["short"].tags["dataflow/operator"] == "___text_"
+
+
 @pytest.mark.parametrize("owner", ["data", "team:", "a b@c.d", "ada@", ""])
 def test_an_owner_is_an_address_or_a_team(tmp_path, owner):
     file = write_pipeline(tmp_path, head=f"owners: [{owner!r}]\n")

@@ -166,6 +166,20 @@ def test_a_run_that_failed_is_told_with_the_first_cause(tmp_path, hook):
     assert "SourceError" in body["error"] and "a.jsonl" in body["error"]
 
 
+def test_an_error_with_half_a_character_is_told(tmp_path, hook):
+    @dg.asset
+    def broken() -> None:
+        raise ValueError("no such text: a\ud83d")
+
+    project, sensor, _ = failed_run(tmp_path, hook.url)
+    before = ticked(project, sensor).cursor
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    tags = {"dataflow/pipeline": "small"}
+    dg.materialize([broken], instance=project.instance, tags=tags, run_config=quiet, raise_on_error=False)
+    ticked(project, sensor, before)
+    assert "no such text: a\\ud83d" in hook.bodies[-1]["error"]
+
+
 def test_a_webhook_that_is_gone_does_not_break_the_sensor(tmp_path):
     project, sensor, before = failed_run(tmp_path, "http://127.0.0.1:9/x")
     tick = ticked(project, sensor, before)

@@ -4,6 +4,7 @@ import pytest
 
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.jobs.looking import export_job, report_job, status_job, trace_job
+from dataflow_assets.jobs.running import run_job
 from dataflow_assets_tests.dagster_side.small_pipelines import SmallProject
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -49,3 +50,9 @@ def test_the_life_of_a_row_is_shown(project):
     assert "<b>" not in life and "&lt;b&gt;" in life
     with pytest.raises(ConfigError, match="no row"):
         trace_job(project.work).execute_in_process({"row_id": "b:77"}, instance=project.instance)
+
+
+def test_a_dry_run_of_a_pipeline_that_asks_no_model_costs_nothing(project):
+    job = run_job(project.work.pipeline)
+    result = job.execute_in_process({"dry_run": 2}, instance=project.instance)
+    assert (shown(result, "cost"), shown(result, "sampled_rows")) == (0.0, 2)

@@ -19,7 +19,8 @@ def pipeline(tmp_path, source: object) -> Pipeline:
 
 
 def seen(made: Pipeline) -> dg.RunRequest | dg.SkipReason:
-    (found,) = watched(PipelineWork(made))
+    with dg.DagsterInstance.ephemeral() as instance:
+        (found,) = watched(PipelineWork(made), instance)
     return found
 
 
