@@ -2,6 +2,7 @@
 
 import gc
 import os
+import select
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
@@ -93,7 +94,9 @@ def _code() -> int:
     except DataflowError as error:
         print_error(str(error))
         return error.exit_code
-    except SystemExit as error:  # ours never raise it
+    except SystemExit as error:  # ours never raise it, click and rich do where nobody reads
+        if _nobody_reads(error):
+            return 1
         print_error(f"code of the pipeline ended the command: {said_by(error)}; raise an error there instead")
         return 1
     except click.exceptions.Exit as end:
@@ -107,3 +110,12 @@ def _code() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _nobody_reads(error: SystemExit) -> bool:
+    """Whether the end came because the output goes to a command that has ended, as `head` does."""
+    if isinstance(error.__context__, BrokenPipeError):  # of rich, which has turned the output away by now
+        return True
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
