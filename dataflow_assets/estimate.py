@@ -4,16 +4,20 @@ import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from dagster import DagsterInstance
 
 from dataflow_assets.batch import Schema, conform, widen_schema
+from dataflow_assets.errors import SourceError
 from dataflow_assets.io.atomic import write_atomically
-from dataflow_assets.io.formats import encode
+from dataflow_assets.io.formats import Format, encode, unfit_numbers
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import PipelineWork
+from dataflow_assets.plugins.known import wanted_plugins
 from dataflow_assets.run import run_pipeline
 from dataflow_assets.serving.spec import ServingSpec
 from dataflow_assets.sources.columns import types_of
@@ -57,7 +61,7 @@ def estimate(work: PipelineWork, rows: int) -> Estimate:
     """Runs the first rows through the pipeline in a folder of its own, and scales what they took.
 
     Their calls are paid for, count against the budget and stay in the ledger, so that the run takes
-    their answers from there; nothing else is asked. Raises what a run raises.
+    their answers from there; nothing else is asked, and no plugin is told. Raises what a run raises.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -77,27 +81,40 @@ def estimate(work: PipelineWork, rows: int) -> Estimate:
 
 
 def _on_trial(work: PipelineWork, folder: Path) -> Pipeline:
-    """The pipeline on the sample, with the ledger of the real one; no check stops it."""
+    """The pipeline on the sample, with the ledger of the real one; no check stops it, no plugin is told."""
     source = SourceSpec(path=str(folder / "sample.jsonl"))
     steps = [step.model_copy(update={"checks": []}) for step in work.pipeline.steps]
     root = str(folder / "root")
-    return work.pipeline.with_changes(source=source, root=root, ledger=work.ledger, steps=steps)
+    off = dict.fromkeys(wanted_plugins(work.pipeline), False)
+    return work.pipeline.with_changes(source=source, root=root, ledger=work.ledger, steps=steps, plugins=off)
 
 
 def _sample(work: PipelineWork, rows: int, path: Path) -> tuple[int, int]:
-    """Writes the first rows of the source; gives how many those are, and how many there are in all."""
+    """Writes the first rows of the source; gives how many those are, and how many there are in all.
+
+    Rows are those that a run would read, in the sample those that JSON holds. Raises SourceError for none.
+    """
     head: list[pa.Table] = []
-    total = 0
+    sampled = total = 0
     for table in _tables(work):
-        if total < rows:
-            head.append(table.slice(0, rows - total))
-        total += table.num_rows
+        if sampled < rows:
+            head.append(_fitting(table, "jsonl").slice(0, rows - sampled))
+            sampled += head[-1].num_rows
+        total += _fitting(table, work.pipeline.format).num_rows
+    if not sampled:
+        raise SourceError("the source has no row that could be asked for; a run without --dry-run says why")
     schema = final_schema(widen_schema(types_of(table) for table in head))
     read = {name for table in head for name in table.column_names}
     columns: Schema = {name: kind for name, kind in schema.items() if name in read}
     table = pa.concat_tables([conform(table, columns) for table in head])
     write_atomically(path, bytes(encode(table, "jsonl")))
-    return table.num_rows, total
+    return sampled, total
+
+
+def _fitting(table: pa.Table, format: Format) -> pa.Table:
+    """The rows without those that hold a number which the format has not."""
+    unfit = [each.rows for each in unfit_numbers(table, format)]
+    return table.filter(pc.invert(reduce(pc.or_, unfit))) if unfit else table
 
 
 def _tables(work: PipelineWork) -> Iterator[pa.Table]:

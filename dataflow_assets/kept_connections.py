@@ -84,7 +84,7 @@ def _instead(storage: object, name: str, method: Callable[..., object]) -> Itera
     try:
         yield
     finally:
-        del vars(storage)[name]
+        vars(storage).pop(name, None)  # a run in another thread, which began or ended meanwhile, did it too
 
 
 def _engine(url: str) -> Engine:

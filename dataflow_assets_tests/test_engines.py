@@ -15,7 +15,7 @@ from dataflow_assets.control import held_signals
 from dataflow_assets.engines.engine import InlineEngine, check_law
 from dataflow_assets.engines.processes import MAX_ATTEMPTS, ProcessEngine
 from dataflow_assets.engines.worker_pool import WorkerPool
-from dataflow_assets.errors import ConservationError
+from dataflow_assets.errors import ConservationError, RunError
 from dataflow_assets.operators.operator import Outcome, RowOperator
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets_tests.crash.command import environment, finish, start
@@ -100,6 +100,27 @@ def test_a_row_that_kills_its_process_fails_alone() -> None:
     assert [(row["n"], row["error_class"], row["attempts"]) for row in failed] == [
         (7, "WorkerDied", MAX_ATTEMPTS)
     ]
+
+
+class ServerError(Exception):
+    """As those of httpx: it cannot be made anew from its text."""
+
+    def __init__(self, said: str, *, status: int) -> None:
+        super().__init__(f"{said} ({status})")
+
+
+class AsksAServer(RowOperator):
+    name = "asks_a_server"
+
+    def apply(self, table: pa.Table) -> Outcome:
+        raise ServerError("no such model", status=404)
+
+
+def test_an_error_that_cannot_leave_its_process_is_told_and_kills_no_row() -> None:
+    engine = ProcessEngine(WorkerPool(1))
+    with pytest.raises(RunError, match=r"ServerError: no such model \(404\)"):
+        engine.run(AsksAServer(), table())
+    engine.close()
 
 
 def in_polars_at_ctrl_c(row: dict) -> dict:

@@ -7,6 +7,7 @@ import click
 from dataflow_assets.cli.console import pipeline_option, print_line, work_of
 from dataflow_assets.cli.run_command import run
 from dataflow_assets.control import is_locked
+from dataflow_assets.errors import RunError
 from dataflow_assets.home import dagster_errors, open_instance
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.task_state import TaskStore, new_pause
@@ -24,6 +25,13 @@ def pause(pipeline: str, root: str | None, reason: str) -> None:
     asked = new_pause(work.pipeline, reason)
     with dagster_errors(store.instance.root_directory):
         holds = store.ask_pause(asked)
+        is_of_this_home = store.left_running() is not None
+    if is_locked(work.layout.folder) and not is_of_this_home:
+        raise RunError(
+            f"{work.pipeline.name} is being run with another Dagster home than "
+            f"{store.instance.root_directory}, where the pause is kept now: unless that run only just began, "
+            "it does not see it; say `pause` in the folder where it was started, or with its DAGSTER_HOME"
+        )
     if holds is not asked:
         print_line(f"nothing changed: {holds}")
     elif is_locked(work.layout.folder):

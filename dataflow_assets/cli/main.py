@@ -2,9 +2,10 @@
 
 import gc
 import os
+import select
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 import click
 
@@ -88,15 +89,14 @@ def main() -> NoReturn:
 
 def _code() -> int:
     """Runs the command and tells its error; the exit code."""
-    out = sys.stdout
     try:
         return group.main(standalone_mode=False) or 0
     except DataflowError as error:
         print_error(str(error))
         return error.exit_code
-    except SystemExit as error:  # ours never raise it
-        if sys.stdout is not out:  # click took it away, for nobody reads any more
-            return _nobody_reads(out)
+    except SystemExit as error:  # ours never raise it, click and rich do where nobody reads
+        if _nobody_reads(error):
+            return 1
         print_error(f"code of the pipeline ended the command: {said_by(error)}; raise an error there instead")
         return 1
     except click.exceptions.Exit as end:
@@ -108,10 +108,14 @@ def _code() -> int:
         print_error("interrupted; what was committed is kept")
         return 130
     except BrokenPipeError:
-        return _nobody_reads(out)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
-def _nobody_reads(out: TextIO) -> int:
-    """Keeps Python from telling, at its end, of what could not be written; the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-    return 1
+def _nobody_reads(error: SystemExit) -> bool:
+    """Whether the end came because the output goes to a command that has ended, as `head` does."""
+    if isinstance(error.__context__, BrokenPipeError):  # of rich, which has turned the output away by now
+        return True
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context, parent_process, resource_tracker
 from typing import ParamSpec, TypeVar
 
+from dataflow_assets.errors import RunError, said_by
 from dataflow_assets.memory import settle_memory
 
 _Given = ParamSpec("_Given")
@@ -93,11 +94,12 @@ def submit(
     """The task's future; where the processes are broken already it says so like any other.
 
     The first tasks start the processes, which begin with the signals of this thread: without Ctrl-C. It
-    reaches all processes of a terminal, and the parent decides what becomes of the work in hand.
+    reaches all processes of a terminal, and the parent decides what becomes of the work in hand. What the
+    task raises is raised here too, as RunError where it is an error that cannot go between processes.
     """
     try:
         with _without_ctrl_c():
-            return executor.submit(task, *args, **kwargs)
+            return executor.submit(_done, task, *args, **kwargs)
     except BrokenProcessPool as error:
         broken: Future[_Result] = Future()
         broken.set_exception(error)
@@ -123,6 +125,25 @@ def _start_worker(path: list[str]) -> None:
     sys.path[:] = path
     settle_memory(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _done(task: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+    try:
+        return task(*args, **kwargs)
+    except Exception as error:
+        _raise_if_it_stays(error)
+        raise
+
+
+def _raise_if_it_stays(error: Exception) -> None:
+    """Raises RunError with the class and text of an error that does not come through whole.
+
+    The parent takes one that it cannot read for the end of the process, and so for a row that ends it.
+    """
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001  whatever the error's own class does
+        raise RunError(f"the run failed: {type(error).__name__}: {said_by(error)}") from error
 
 
 def _get_ready(data: bytes) -> None:

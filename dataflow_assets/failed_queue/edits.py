@@ -167,11 +167,11 @@ def fitting(value: object, kind: ColumnType) -> object:
     """The value as a column of this type holds it. Raises ValueError that says what was found."""
     if value is None or kind == "json":
         return value
-    if kind == "float64" and type(value) is int and float(value) == value:
-        return float(value)
-    if type(value) is not _PYTHON[kind]:
-        raise ValueError(f"found {type(value).__name__}, expected {_PYTHON[kind].__name__}")
     try:
+        if kind == "float64" and type(value) is int and float(value) == value:
+            return float(value)
+        if type(value) is not _PYTHON[kind]:
+            raise ValueError(f"found {type(value).__name__}, expected {_PYTHON[kind].__name__}")
         column_of([value], kind)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         found = type(value).__name__

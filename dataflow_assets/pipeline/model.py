@@ -314,7 +314,7 @@ class Pipeline(BaseModel):
         source: ReadingSpec | None = None,
         ledger: str | None = None,
         steps: Sequence[Step] | None = None,
-        plugins: Mapping[str, Mapping[str, object]] | None = None,
+        plugins: Mapping[str, Mapping[str, object] | bool] | None = None,
     ) -> "Pipeline":
         """The same pipeline with what a command line overrides; None leaves a field as it is.
 
@@ -336,12 +336,13 @@ class Pipeline(BaseModel):
             raise ConfigError(problem_lines(problems, changed, self._origin._replace(file=None)))
         return pipeline
 
-    def _plugins_with(self, more: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-        """The plugins with these settings over their own; one that was off is on then."""
+    def _plugins_with(self, more: Mapping[str, Mapping[str, object] | bool]) -> dict[str, object]:
+        """The plugins with these settings over their own, which turn one on; or switched on or off."""
         changed: dict[str, object] = dict(self.plugins)
         for name, settings in more.items():
             own = self.plugins.get(name)
-            changed[name] = {**(own if isinstance(own, dict) else {}), **settings}
+            own = own if isinstance(own, dict) else {}
+            changed[name] = settings if isinstance(settings, bool) else {**own, **settings}
         return changed
 
     def _asking(self, step: Step, serving: str) -> Step:

@@ -22,9 +22,15 @@ class Written(NamedTuple):
 
 
 class Writer:
-    """Writes with this model on this device; used by one thread."""
+    """Writes with this model on this device; used by one thread.
+
+    What the model's folder says of generation, such as a penalty on repetition, is taken from the model: the
+    row's own sampling alone counts, and what fills up a batch would be penalized in rows beside longer ones.
+    """
 
     def __init__(self, tokenizer: Any, model: Any, device: str) -> None:
+        from transformers import GenerationConfig
+
         self._tokenizer = tokenizer
         self._model = model
         self._device = device
@@ -35,6 +41,7 @@ class Writer:
         # what fills up the batch, which the model never reads
         self._pad: int = next(iter(ends), 0) if pad is None else pad
         self._ends = {*ends, self._pad}
+        model.generation_config = GenerationConfig(eos_token_id=ends or None, pad_token_id=self._pad)
 
     def written(self, rows: Sequence[Prompted]) -> list[Written]:
         """The text of each row, made in one batch."""

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 from dataflow_assets.control import Pause
+from dataflow_assets.home import HOME_FOLDER
 from dataflow_assets.task_state import now
 from dataflow_assets_tests.conftest import Command
 from dataflow_assets_tests.control.slow_project import (
@@ -61,6 +62,16 @@ def check_state(folder: Path, before: dict[str, bytes]) -> None:
         assert state.batch == made[-1]
         assert state.batches is not None and state.batch is not None
         assert state.batches.first <= state.batch <= state.batches.last == f"in_b{BATCHES - 1:05}"
+
+
+def test_a_pause_that_the_run_cannot_see_is_not_promised(slow: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with waiting_run(slow) as process:
+        asked = command(elsewhere, "pause", str(slow / "slow.yaml"))
+    assert (asked.code, asked.is_clean) == (1, True), asked
+    assert f"another Dagster home than {elsewhere / HOME_FOLDER}" in asked.err
+    assert finish(process).code == 0
 
 
 def test_the_commands_pause_tell_and_resume(

@@ -39,6 +39,18 @@ def test_the_storage_is_as_before_afterwards(tmp_path: Path) -> None:
         assert partitions_of(instance) == {"0", "1", "2"}
 
 
+def test_runs_of_two_threads_may_end_in_any_order(tmp_path: Path) -> None:
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as instance:
+        first, second = kept_connections(instance), kept_connections(instance)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        reporting.execute_in_process(instance=instance)
+        second.__exit__(None, None, None)
+        assert "_connect" not in vars(instance.event_log_storage)
+        assert partitions_of(instance) == {"0", "1", "2"}
+
+
 def test_a_storage_in_memory_is_left_alone() -> None:
     with dg.DagsterInstance.ephemeral() as instance, kept_connections(instance):
         assert reporting.execute_in_process(instance=instance).success

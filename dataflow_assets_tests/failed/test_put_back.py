@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dataflow_assets.errors import ConfigError, CorruptFile, RunError
+from dataflow_assets.failed_queue.edits import fitting
 from dataflow_assets.failed_queue.rows_file import read_rows
 from dataflow_assets_tests.failed.project import (
     ANSWERED,
@@ -158,6 +159,11 @@ def test_a_file_that_holds_no_rows_is_refused_by_line(tmp_path: Path, text: str,
     (tmp_path / "rows.jsonl").write_text(text)
     with pytest.raises(ConfigError, match=message):
         read_rows(tmp_path / "rows.jsonl")
+
+
+def test_a_number_that_no_float_holds_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="a column of type float64 cannot hold"):
+        fitting(10**400, "float64")
 
 
 def test_rows_of_a_step_that_decides_over_all_rows_are_refused(queue: Queue) -> None:

@@ -60,6 +60,7 @@ class GenerateLocal(ModelOperator[Generator]):
     """
 
     name = "generate_local"
+    version = "2"
     Params = _GenerateLocalParams
     params: _GenerateLocalParams
 

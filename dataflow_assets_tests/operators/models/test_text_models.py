@@ -1,6 +1,7 @@
 """Classes, vectors and texts: equal to one row at a time, in chunks of every size."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,17 @@ def test_texts_are_those_of_one_row_at_a_time(tiny_gpt2: Path, temperature: floa
     alone = by_chunks("generate_local", params, table(prompt=PROMPTS), 1)
     assert by_chunks("generate_local", params, table(prompt=PROMPTS), chunk_rows) == alone
     assert set(alone["generated_finish_reason"].to_pylist()) <= {"stop", "length"}
+
+
+def test_what_the_folder_says_of_generation_does_not_count(tiny_gpt2: Path, tmp_path: Path):
+    folder = shutil.copytree(tiny_gpt2, tmp_path / "opinionated")
+    said = {"repetition_penalty": 5.0, "no_repeat_ngram_size": 2, "num_beams": 3, "min_new_tokens": 9}
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 0, **said}))
+    plain, opinionated = (
+        by_chunks("generate_local", {"model": str(model), "max_new_tokens": 10}, table(prompt=PROMPTS), 8)
+        for model in (tiny_gpt2, folder)
+    )
+    assert opinionated == plain
 
 
 def test_another_seed_gives_another_sample(tiny_gpt2: Path):
