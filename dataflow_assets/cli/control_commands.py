@@ -1,5 +1,6 @@
 """`dataflow-assets pause` and `dataflow-assets resume`."""
 
+import time
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from dataflow_assets.home import dagster_errors, open_instance
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.task_state import TaskStore, new_pause
 
+_JUST_BEGAN_S = 2
 _NOT_WITH_RESUME = frozenset(["fresh", "dry_run"])
 
 
@@ -25,12 +27,13 @@ def pause(pipeline: str, root: str | None, reason: str) -> None:
     asked = new_pause(work.pipeline, reason)
     with dagster_errors(store.instance.root_directory):
         holds = store.ask_pause(asked)
-        is_of_this_home = store.left_running() is not None
-    if is_locked(work.layout.folder) and not is_of_this_home:
+        is_unseen = _is_unseen(store)
+    if is_unseen:
         raise RunError(
-            f"{work.pipeline.name} is being run with another Dagster home than "
-            f"{store.instance.root_directory}, where the pause is kept now: unless that run only just began, "
-            "it does not see it; say `pause` in the folder where it was started, or with its DAGSTER_HOME"
+            f"{work.pipeline.name} is held by a process that the Dagster home "
+            f"{store.instance.root_directory} knows no run of: one with another Dagster "
+            "home does not see the pause, which is kept here; say `pause` in the folder where it was "
+            "started, or with its DAGSTER_HOME"
         )
     if holds is not asked:
         print_line(f"nothing changed: {holds}")
@@ -38,6 +41,19 @@ def pause(pipeline: str, root: str | None, reason: str) -> None:
         print_line(f"{work.pipeline.name} was asked to pause; its run ends after what is in hand")
     else:
         print_line(f"{work.pipeline.name} is paused; `dataflow-assets resume {asked.pipeline}` goes on")
+
+
+def _is_unseen(store: TaskStore) -> bool:
+    """Whether a process holds the pipeline whose run this home does not know, not even after a moment.
+
+    A run has the lock before it says that it runs; `put-back` has it for a moment and is no run.
+    """
+    end = time.monotonic() + _JUST_BEGAN_S
+    while is_locked(store.folder) and store.left_running() is None:
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 @click.command()

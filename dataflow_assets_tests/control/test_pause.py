@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from dataflow_assets.control import Pause
+from dataflow_assets.control import Pause, pipeline_lock
 from dataflow_assets.home import HOME_FOLDER
 from dataflow_assets.task_state import now
 from dataflow_assets_tests.conftest import Command
@@ -70,8 +70,17 @@ def test_a_pause_that_the_run_cannot_see_is_not_promised(slow: Path, tmp_path: P
     with waiting_run(slow) as process:
         asked = command(elsewhere, "pause", str(slow / "slow.yaml"))
     assert (asked.code, asked.is_clean) == (1, True), asked
-    assert f"another Dagster home than {elsewhere / HOME_FOLDER}" in asked.err
+    assert f"the Dagster home {elsewhere / HOME_FOLDER} knows no run of" in asked.err
     assert finish(process).code == 0
+
+
+def test_a_pause_while_rows_are_put_back_or_a_run_begins_waits_a_moment(slow: Path) -> None:
+    (slow / HOME_FOLDER).mkdir()
+    with store_of(slow) as store, pipeline_lock(store.folder):
+        asking = start(slow, "pause", "slow.yaml")
+        wait_until(lambda: store.pause() is not None, asking)
+    asked = finish(asking)
+    assert asked.code == 0 and "is paused" in asked.out
 
 
 def test_the_commands_pause_tell_and_resume(
