@@ -2,7 +2,7 @@
 
 from dataflow_assets.optional_packages import require
 
-require({"torch": "train"}, "dataflow_assets.torch")
+require({"torch": "train", "msgspec": "train"}, "dataflow_assets.torch")
 
 from dataflow_assets.torch.datasets import FlowDataset, FlowIterableDataset, FlowMixture  # noqa: E402
 from dataflow_assets.torch.loader import FlowDataLoader, collate_columns  # noqa: E402

@@ -203,12 +203,12 @@ class MixedRows:
             yield from self._natural.pieces(*run)
 
     @property
-    def is_columnar(self) -> bool:
-        """Whether rows are had more cheaply column by column."""
-        return self._natural is not None and self._natural.is_columnar
+    def is_natural(self) -> bool:
+        """Whether the rows come in the order in which one data set has them, so that `values` gives them."""
+        return self._natural is not None
 
     def values(self, epoch: int, start: int, stop: int) -> dict[str, list]:
-        """The same rows column by column, where that is so."""
+        """The same rows column by column, which costs less, where the order is the natural one."""
         assert self._natural is not None
         some = [self._natural.values(*run) for run in self._runs(epoch, start, stop)]
         if len(some) == 1:

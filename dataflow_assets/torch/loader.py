@@ -63,7 +63,7 @@ class _Work(Dataset[list[Any]]):
             yield from self._packing.pack(self._examples(rows), [str(row[ROW_ID]) for row in rows])
         elif self._tokenize is not None:
             yield from self._cut([self._examples(self._rows.rows(*chunk))])
-        elif self._collate is None and self._rows.is_columnar:
+        elif self._collate is None and self._rows.is_natural:
             values = self._rows.values(*chunk)
             for begin in range(0, chunk.stop - chunk.start, self._batch_rows):
                 yield {name: column[begin : begin + self._batch_rows] for name, column in values.items()}

@@ -95,11 +95,6 @@ class StoredRows:
         """How many rows there are."""
         return sum(block.rows for block in self.blocks)
 
-    @property
-    def is_columnar(self) -> bool:
-        """Whether rows are had more cheaply column by column."""
-        return all(file.format not in ("jsonl", "json") for file in self.files)
-
     def pieces(self, block: int, numbers: range) -> Iterator[Rows]:
         """Consecutive rows of a block, some at a time, as dicts of Python values."""
         return self._open(block).pieces(numbers, self.columns)
@@ -109,10 +104,8 @@ class StoredRows:
         return self._open(block).rows(numbers, self.columns)
 
     def values(self, block: int, numbers: range) -> dict[str, list]:
-        """Consecutive rows of a block that is columnar, column by column."""
-        opened = self._open(block)
-        assert isinstance(opened, Table)
-        return opened.values(numbers, self.columns)
+        """Consecutive rows of a block column by column, which costs less."""
+        return self._open(block).values(numbers, self.columns)
 
     def _open(self, number: int) -> OpenedBlock:
         block = self.blocks[number]
@@ -126,13 +119,13 @@ class StoredRows:
             return Table(_read_parquet(file, block.part, self.columns))
         if file.format == "jsonl":
             opened = partial(_opened, file)
-            return JsonLines(opened, file.path, block.part or 0, block.size, file.stored.schema)
+            return JsonLines(opened, file.path, block.part or 0, block.size)
         with _opened(file) as stream:
             data = stream.read()
         if file.format == "json":
             # `decode` goes through polars, which hangs in a forked worker
             lines = data[2:-3].replace(b",\n", b"\n") + b"\n"
-            return JsonLines(partial(io.BytesIO, lines), file.path, 0, len(lines), file.stored.schema)
+            return JsonLines(partial(io.BytesIO, lines), file.path, 0, len(lines))
         return Table(decode(data, file.format, file.stored.schema, allow_pickle=self.allow_pickle))
 
 

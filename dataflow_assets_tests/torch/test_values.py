@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataflow_assets.batch import Schema
 from dataflow_assets.errors import ConfigError, CorruptFile, RunError
 from dataflow_assets.torch import FlowDataLoader, FlowDataset
 from dataflow_assets.torch import opened_blocks as opened
@@ -56,6 +55,36 @@ def test_every_format_gives_the_values_that_came_in(tmp_path: Path, format: str,
     assert [json.dumps(found[n]["value"]) for n in range(len(found))] == [json.dumps(v) for v in HOSTILE]
 
 
+NAMES = ["text", "栏 一", 'qu"ote', "tab\tbed", "c0", "a.b", "def", "{}"]
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:2] + NAMES[4:]])
+@pytest.mark.parametrize("format", FORMATS)
+def test_batches_of_columns_have_the_same_values(tmp_path: Path, format: str, names: list[str]):
+    """In natural order, without a hook, the columns are read without rows between."""
+    came_in = [
+        {**{name: f"{name} {n}" for name in names}, "value": value, "deep": {"a": [n]}}
+        for n, value in enumerate(HOSTILE)
+    ]
+    work = made(tmp_path, came_in, batch_rows=5, format=format, allow_pickle=format == "pickle")
+    asked = ["value", *reversed(names), "row_id"]
+    found = list(FlowDataLoader(FlowDataset(work.pipeline, columns=asked), 3, chunk_rows=4))
+    assert [list(batch) for batch in found] == [asked] * len(found)
+    together = {name: [value for batch in found for value in batch[name]] for name in asked}
+    stored_rows = rows(work, "kept")
+    assert json.dumps(together) == json.dumps({name: [row[name] for row in stored_rows] for name in asked})
+
+
+@pytest.mark.parametrize("depth", [50, 120])
+def test_values_nested_as_deep_as_python_goes(tmp_path: Path, depth: int):
+    came_in = [{"text": "a", "value": json.loads("[" * depth + "]" * depth)}, {"text": "b", "value": {}}]
+    found = dataset(tmp_path, came_in)
+    (batch,) = FlowDataLoader(found, 2)
+    assert [batch["value"], [row["value"] for row in found.__getitems__([0, 1])]] == [
+        [row["value"] for row in came_in]
+    ] * 2
+
+
 def test_a_column_that_a_batch_has_not_is_none_there(tmp_path: Path):
     found = dataset(tmp_path, [{"text": "a"}, {"text": "b", "late": 3}], batch_rows=1)
     assert [row["late"] for row in found.__getitems__([0, 1])] == [None, 3]
@@ -88,9 +117,6 @@ def test_large_files_are_read_in_parts(
     assert found[59] == rows(work, "kept")[59]
 
 
-COLUMNS: Schema = {"n": "int64", "text": "string"}
-
-
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(1, 400))
 def test_any_runs_of_a_file_are_its_rows(tmp_path: Path, places: list[int], piece_bytes: int):
@@ -99,7 +125,7 @@ def test_any_runs_of_a_file_are_its_rows(tmp_path: Path, places: list[int], piec
     path.write_text("".join(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "_PIECE_BYTES", piece_bytes)
-        block = opened.JsonLines(lambda: path.open("rb"), "lines", 0, path.stat().st_size, COLUMNS)
+        block = opened.JsonLines(lambda: path.open("rb"), "lines", 0, path.stat().st_size)
         for place in places:
             run = range(place, min(41, place + 13))
             found = [row["n"] for piece in block.pieces(run, ["n", "text"]) for row in piece]
