@@ -1,5 +1,6 @@
 """Where a pipeline's files are: the folder names of one pipeline below its root."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +49,8 @@ class PipelineLayout:
 
     def step(self, number: int) -> StepFolder:
         """The folder of a step; 0 is the source. Raises ConfigError where a link leads out of the root."""
-        path = self.folder / f"{self.prefix}_step{number}"
-        self._check_links(path, "_rejected", "_failed", STATE, EDITS)
+        path = self._step_path(number)
+        self._check_links(path, COMMITS, "_rejected", "_failed", STATE, EDITS)
         return StepFolder(path, self.format, self.whole, self.allow_pickle)
 
     def leftover_steps(self, steps: int) -> list[str]:
@@ -77,10 +78,15 @@ class PipelineLayout:
         return self._state(number, "verdicts")
 
     def _state(self, number: int, name: str) -> StepFolder:
-        path = self.step(number).path / STATE / name
-        self._check_links(path)
+        path = self._step_path(number) / STATE / name
+        self._check_links(path, COMMITS)
         return StepFolder(path, "parquet")
 
+    def _step_path(self, number: int) -> Path:
+        return self.root / self.pipeline / f"{self.prefix}_step{number}"
+
     def _check_links(self, path: Path, *folders: str) -> None:
-        for folder in (path, *(path / name for name in (COMMITS, *folders))):
-            inside(self.root, folder)
+        inside(self.root, path)
+        for name in folders:
+            if os.path.islink(path / name):  # else it is where `path` is
+                inside(self.root, path / name)
