@@ -94,6 +94,12 @@ def find_pipeline(name_or_path: str) -> Pipeline:
     raise ConfigError([missing, *found.problems])
 
 
+def place_of_known(name: str) -> str | None:
+    """Where a pipeline is that has this name, or one that Dagster takes for the same; None without one."""
+    places = _gathered().places
+    return next((place for known, place in places.items() if identifier(known) == identifier(name)), None)
+
+
 def _gathered() -> _Catalog:
     found = _Catalog({}, {}, [], {})
     for file in _pipeline_files(found.problems):
