@@ -221,8 +221,9 @@ def conform(table: pa.Table, schema: Mapping[str, ColumnType]) -> pa.Table:
     table. Raises UnwritableValue where a column with NaN or infinity has to become JSON.
     """
     arrays = []
+    there = set(table.column_names)  # asked of the table, the list is made anew for each column
     for name, kind in schema.items():
-        if name not in table.column_names:
+        if name not in there:
             arrays.append(pa.nulls(table.num_rows, _ARROW[kind]))
         else:
             arrays.append(_converted(table, name, kind))

@@ -21,14 +21,20 @@ from dataflow_assets.io.storage import storage_of
 
 LOCK_FILE = ".lock"
 _LOOKERS_S = 0.5
-_held: dict[str, IO[str]] = {}
-_held_guard = threading.Lock()
+_held: dict[str, "_Held"] = {}
 _over: set[str] = set()
+
+
+class _Held(NamedTuple):
+    """The lock file of a run here, and the thread that has it."""
+
+    file: IO[str]
+    thread: int
 
 
 @contextlib.contextmanager
 def pipeline_lock(folder: Path) -> Iterator[float | None]:
-    """Holds the pipeline's folder for this process; within the process it may be taken again.
+    """Holds the pipeline's folder for this thread, which may take it again; no other may, nor a process.
 
     The kernel frees the lock when the process dies, however it dies; what it had begun to replace
     is finished here. On an object store a lease keeps other machines out, and the folder is made what the
@@ -38,11 +44,11 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
     """
     make_folder(folder)
     path = str(folder.resolve() / LOCK_FILE)
-    with _held_guard:
-        owner = path not in _held
-        died = None
-        if owner:
-            _held[path], died = _locked(path)
+    held, thread, died = _held.get(path), threading.get_ident(), None
+    owner = held is None or held.thread != thread
+    if owner:
+        file, died = _locked(path)
+        _held[path] = _Held(file, thread)
     try:
         if not owner:
             yield None
@@ -52,10 +58,9 @@ def pipeline_lock(folder: Path) -> Iterator[float | None]:
             yield died if died_elsewhere is None else died_elsewhere
     finally:
         if owner:
-            with _held_guard:
-                file = _held.pop(path)
-                file.truncate(0)
-                file.close()
+            file = _held.pop(path).file
+            file.truncate(0)
+            file.close()
 
 
 def _locked(path: str) -> tuple[IO[str], float | None]:

@@ -12,19 +12,21 @@ import pyarrow.compute as pc
 from dagster import DagsterInstance
 
 from dataflow_assets.batch import Schema, conform, widen_schema
-from dataflow_assets.errors import SourceError
+from dataflow_assets.errors import Paused, RunError, SourceError
 from dataflow_assets.io.atomic import write_atomically
 from dataflow_assets.io.formats import Format, encode, unfit_numbers
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets.plugins.known import wanted_plugins
 from dataflow_assets.run import run_pipeline
+from dataflow_assets.serving.budget import GO_ON
 from dataflow_assets.serving.spec import ServingSpec
 from dataflow_assets.sources.columns import types_of
 from dataflow_assets.sources.cutting import final_schema
 from dataflow_assets.sources.records import read_chunks
 from dataflow_assets.sources.spec import SourceSpec
 from dataflow_assets.status import StepStatus, step_statuses
+from dataflow_assets.task_state import TaskStore
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,15 @@ def estimate(work: PipelineWork, rows: int) -> Estimate:
     """Runs the first rows through the pipeline in a folder of its own, and scales what they took.
 
     Their calls are paid for, count against the budget and stay in the ledger, so that the run takes
-    their answers from there; nothing else is asked, and no plugin is told. Raises what a run raises.
+    their answers from there; nothing else is asked, and no plugin is told. Raises what a run raises, but
+    RunError where that would pause it for its budget: there is nothing to resume.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sampled, total = _sample(work, rows, folder / "sample.jsonl")
         trial = PipelineWork(_on_trial(work, folder), spends_as=work.identity)
         with DagsterInstance.ephemeral(tempdir=name) as instance:
-            run_pipeline(trial, instance)
+            _try(trial, instance)
         tried = step_statuses(trial, trial.known_manifest().batches)
     scale = total / sampled
     steps = [
@@ -78,6 +81,20 @@ def estimate(work: PipelineWork, rows: int) -> Estimate:
     ]
     spent = sum(step.usage.get("cost", 0.0) for step in tried)
     return Estimate(total, sampled, sum(step.failed for step in tried), spent, steps)
+
+
+def _try(trial: PipelineWork, instance: DagsterInstance) -> None:
+    try:
+        run_pipeline(trial, instance)
+    except Paused as paused:
+        pause = TaskStore(instance, trial.layout.folder).pause()
+        if pause is None or pause.cause != "budget":
+            raise
+        raise RunError(
+            f"the dry run meets the budget before its last row, as a run would: "
+            f"{pause.why.removesuffix(GO_ON)}; raise the budget, or try fewer rows. Answers that came are "
+            "in the ledger"
+        ) from paused
 
 
 def _on_trial(work: PipelineWork, folder: Path) -> Pipeline:

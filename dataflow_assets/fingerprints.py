@@ -5,14 +5,27 @@ from collections.abc import Mapping
 import orjson
 import xxhash
 
+from dataflow_assets.errors import ConfigError, DataflowError
 from dataflow_assets.io.step_folder import Origin
 from dataflow_assets.operators.operator import Operator
 
 
 def operator_fingerprint(operator: Operator) -> str:
-    """The hash of what an operator does: name, version, parameters, and its own identity."""
-    parts = [operator.name, operator.version, operator.fingerprint_of_params(), operator.identity()]
-    return hash_of(parts)
+    """The hash of what an operator does: name, version, parameters, and its own identity.
+
+    Raises ConfigError where the operator cannot say what that is.
+    """
+    try:
+        return hash_of(
+            [operator.name, operator.version, operator.fingerprint_of_params(), operator.identity()]
+        )
+    except DataflowError:
+        raise
+    except (Exception, SystemExit) as error:  # a user's operator may raise anything
+        raise ConfigError(
+            f"operator {operator.name!r} cannot say what decides its result (`identity`, "
+            f"`fingerprint_of_params`): {type(error).__name__}: {error}"
+        ) from error
 
 
 def origin_of(

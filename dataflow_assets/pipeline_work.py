@@ -15,7 +15,7 @@ from dataflow_assets.errors import ConfigError, MissingBatch
 from dataflow_assets.expectations.needs import check_references, pairs_of
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
-from dataflow_assets.fingerprints import hash_of
+from dataflow_assets.fingerprints import hash_of, operator_fingerprint
 from dataflow_assets.io.batch_stream import Ahead, BatchStream
 from dataflow_assets.io.layout import PipelineLayout
 from dataflow_assets.io.objects.places import is_copy, local_folder, place_of
@@ -128,6 +128,7 @@ class PipelineWork:
         for step in self.pipeline.steps:
             try:
                 self.pipeline.operator(step).check_ready()
+                operator_fingerprint(self.pipeline.operator(step))
             except ConfigError as error:
                 missing.append(f"step {step.name!r}: {error}")
         if missing:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dataflow_assets.errors import SourceError
+from dataflow_assets.errors import RunError, SourceError
 from dataflow_assets.estimate import Estimate, estimate
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline_work import PipelineWork
@@ -22,14 +22,19 @@ class Witness:
         TOLD.append("begun")
 
 
-def estimated(folder: Path, rows: Mapping[str, Sequence[object]], **more: object) -> Estimate:
+def estimated(
+    folder: Path,
+    rows: Mapping[str, Sequence[object]],
+    params: Mapping[str, object] = {},
+    **more: object,
+) -> Estimate:
     """The estimate for a Parquet file of these rows, by its first two."""
     pq.write_table(pa.table(dict(rows)), folder / "rows.parquet")
     pipeline = Pipeline(
         name="asked",
         source={"path": str(folder / "rows.parquet")},
         root=str(folder / "root"),
-        steps=[{"name": "made", "type": "generate", "params": {"prompt": "{text}"}}],
+        steps=[{"name": "made", "type": "generate", "params": {"prompt": "{text}", **params}}],
         **more,
     )
     return estimate(PipelineWork(pipeline), 2)
@@ -54,3 +59,9 @@ def test_a_source_without_rows_is_refused(tmp_path: Path) -> None:
 def test_no_plugin_takes_it_for_a_run(tmp_path: Path) -> None:
     estimated(tmp_path, {"text": ["a"]}, plugins={f"{__name__}:Witness": {}})
     assert TOLD == []
+
+
+def test_a_budget_that_is_met_is_told_as_that_of_a_dry_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="the dry run meets the budget") as met:
+        estimated(tmp_path, {"text": ["a", "b"]}, budget={"max_tokens": 1}, params={"max_tokens": 9})
+    assert met.value.exit_code == 1 and "resume" not in str(met.value)

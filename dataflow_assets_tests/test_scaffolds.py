@@ -87,3 +87,10 @@ def test_a_name_that_no_operator_can_have_is_a_mistake(tmp_path: Path, name: str
 def test_a_name_that_no_pipeline_can_have_is_a_mistake(tmp_path: Path, name: str):
     ended = command(tmp_path, "new", "pipeline", name)
     assert (ended.code, ended.is_clean, written(tmp_path)) == (2, True, [])
+
+
+@pytest.mark.parametrize("name", ["text_clean", "text-clean"])
+def test_a_name_that_a_pipeline_has_already_is_a_mistake(tmp_path: Path, name: str):
+    ended = command(tmp_path, "new", "pipeline", name)
+    assert (ended.code, ended.is_clean, written(tmp_path)) == (2, True, [])
+    assert f"there is a pipeline {name!r} already" in ended.err and "text_clean.yaml" in ended.err

@@ -16,7 +16,9 @@ from dataflow_assets.cli.look_commands import print_json
 from dataflow_assets.errors import ConfigError, StorageError
 from dataflow_assets.home import ensure_home
 from dataflow_assets.operators.registry import operators
+from dataflow_assets.pipeline.catalog import place_of_known
 from dataflow_assets.pipeline.names import FolderName
+from dataflow_assets.pipeline.problems import printable
 from dataflow_assets.pipeline.schema import json_schema
 
 _MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -50,13 +52,13 @@ def new_operator(name: str) -> None:
 @click.argument("name")
 def new_pipeline(name: str) -> None:
     """Make NAME.yaml, its input NAME.jsonl and test_NAME.py here; no file is ever overwritten."""
-    _check_pipeline_name(name)
     targets = {
         f"{name}.yaml": "pipeline.yaml",
         f"{name}.jsonl": "pipeline.jsonl",
         f"test_{name}.py": "test_pipeline.py",
     }
     _refuse_existing(targets)
+    _check_pipeline_name(name)
     _write(targets, {"name": name, "function": name.replace("-", "_")})
     print_line(f"Run it:  dataflow-assets run {name}.yaml")
     print_line(f"The test:  python -m pytest test_{name}.py")
@@ -82,6 +84,9 @@ def _check_pipeline_name(name: str) -> None:
         TypeAdapter(FolderName).validate_python(name)
     except ValidationError as error:
         raise ConfigError(f"the name {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+    known = place_of_known(name)
+    if known is not None:
+        raise ConfigError(f"there is a pipeline {name!r} already: {printable(known)}; take another name")
 
 
 def _refuse_existing(targets: Mapping[str, str]) -> None:

@@ -106,7 +106,7 @@ def _places(before: pa.Table, after: pa.Table) -> pa.Array | None:
 def _positions(before: pa.Table, after: pa.Table, name: str, places: pa.Array | None) -> list[int]:
     """The rows of `after` in which the column has another value than before."""
     new = after[name]
-    if name not in before.column_names:
+    if before.schema.get_field_index(name) < 0:
         return places_where(new.is_valid()).to_pylist()
     old = before[name].slice(0, len(new)) if places is None else before[name].take(places)
     if old.equals(new):

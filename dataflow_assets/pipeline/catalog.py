@@ -7,7 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from dataflow_assets.errors import ConfigError
+from dataflow_assets.errors import ConfigError, DataflowError
+from dataflow_assets.fingerprints import operator_fingerprint
 from dataflow_assets.pipeline import Pipeline
 from dataflow_assets.pipeline.file import SUFFIXES, load_pipeline
 from dataflow_assets.pipeline.names import SOURCE, identifier
@@ -68,9 +69,11 @@ def usable() -> tuple[dict[str, Pipeline], list[str]]:
     """
     found = _gathered()
     same = _same_to_dagster(found)
-    left_out = {*found.clashes, *(name for pair in same for name in pair)}
+    unknown = _without_fingerprint(found)
+    left_out = {*found.clashes, *unknown, *(name for pair in same for name in pair)}
     pipelines = {name: pipeline for name, pipeline in found.pipelines.items() if name not in left_out}
-    return dict(sorted(pipelines.items())), [*found.problems, *found.clashes.values(), *same.values()]
+    told = [*found.clashes.values(), *same.values(), *unknown.values()]
+    return dict(sorted(pipelines.items())), [*found.problems, *told]
 
 
 def find_pipeline(name_or_path: str) -> Pipeline:
@@ -94,6 +97,12 @@ def find_pipeline(name_or_path: str) -> Pipeline:
     raise ConfigError([missing, *found.problems])
 
 
+def place_of_known(name: str) -> str | None:
+    """Where a pipeline is that has this name, or one that Dagster takes for the same; None without one."""
+    places = _gathered().places
+    return next((place for known, place in places.items() if identifier(known) == identifier(name)), None)
+
+
 def _gathered() -> _Catalog:
     found = _Catalog({}, {}, [], {})
     for file in _pipeline_files(found.problems):
@@ -111,6 +120,18 @@ def _add(found: _Catalog, pipeline: Pipeline, place: str) -> None:
     if first != place:
         found.clashes.setdefault(pipeline.name, _clash(pipeline.name, first, place))
     found.pipelines.setdefault(pipeline.name, pipeline)
+
+
+def _without_fingerprint(found: _Catalog) -> dict[str, str]:
+    """The mistake of each pipeline with an operator that raises when it is asked what decides its result."""
+    problems: dict[str, str] = {}
+    for name, pipeline in found.pipelines.items():
+        for step in pipeline.steps:
+            try:
+                operator_fingerprint(pipeline.operator(step))
+            except DataflowError as error:
+                problems.setdefault(name, f"{pipeline.place(step)}: {pipeline.redacted(str(error))}")
+    return problems
 
 
 def _same_to_dagster(found: _Catalog) -> dict[tuple[str, str], str]:

@@ -63,6 +63,9 @@ class _Line:
         return f"the budget of {self.name} has {' and '.join(parts)} used"
 
 
+GO_ON = "; raise the budget and resume"
+
+
 class Budget:
     """The ceilings that one step must keep: its own, its pipeline's, and those of the month.
 
@@ -110,7 +113,7 @@ class Budget:
                 if not self._flying.tokens and not self._flying.cost:
                     raise Paused(
                         f"{line.shown()}, and one more call may cost {shown_cost(call.cost)} and "
-                        f"{call.tokens} tokens; raise the budget and resume",
+                        f"{call.tokens} tokens{GO_ON}",
                         cause="budget",
                     )
                 await self._settled.wait()

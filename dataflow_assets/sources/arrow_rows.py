@@ -1,5 +1,7 @@
 """Arrow record batches to chunks: every type to one of the five column types, or a refusal by name."""
 
+from collections import Counter
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +18,7 @@ def checked_names(schema: pa.Schema, piece: str, spec: ReadingSpec) -> dict[str,
 
     Raises SourceError for a column that is not there, stands twice or has no column type.
     """
-    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(schema.names).items() if count > 1):
         raise SourceError(f"source {piece}: two columns are called {twice[0]!r}; expected different names")
     if missing := [name for name in spec.columns or [] if name not in schema.names]:
         raise SourceError(

@@ -1,8 +1,10 @@
 """The state itself: what is kept of every way in which a run ends, and who may change it."""
 
 import contextlib
+import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagster as dg
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataflow_assets.control import Pause, pipeline_lock
+from dataflow_assets.control import Pause, is_locked, pipeline_lock
 from dataflow_assets.errors import Paused, PipelineBusy, RunError, Stopped
 from dataflow_assets.running_task import resuming, running_task
 from dataflow_assets.task_state import Batches, TaskState, TaskStore, new_pause, now
@@ -184,3 +186,15 @@ def acted(store: TaskStore, act: str, why: str, holds: str | None) -> str | None
             if errors[act] is not None:
                 raise errors[act]
     return (holds or why) if act == "budget" else holds
+
+
+def test_another_thread_is_refused_as_another_process_is(store: TaskStore) -> None:
+    def taken() -> None:
+        with pipeline_lock(store.folder):
+            pass
+
+    with pipeline_lock(store.folder), pipeline_lock(store.folder), ThreadPoolExecutor(1) as threads:
+        with pytest.raises(PipelineBusy, match=f"is being run by process {os.getpid()} "):
+            threads.submit(taken).result()
+        assert is_locked(store.folder)
+    taken()

@@ -11,6 +11,7 @@ from dataflow_assets.definitions import definitions_of
 from dataflow_assets.errors import ConfigError
 from dataflow_assets.pipeline.catalog import catalog, usable
 from dataflow_assets.pipeline.file import load_pipeline
+from dataflow_assets.pipeline_work import PipelineWork
 from dataflow_assets_tests.dagster_side.small_pipelines import STEPS, write_pipeline
 from dataflow_assets_tests.dagster_side.subprocesses import with_package_path
 
@@ -102,3 +103,24 @@ def test_a_step_of_one_file_shows_that_file_as_its_path(tmp_path):
     file = write_pipeline(tmp_path, "one", "  - {name: a, type: lowercase, params: {column: text}}\n")
     file.write_text(file.read_text().replace("batch_rows: 2", "batch_rows: null\nroot: data"))
     assert _paths(file)["a"] == str(tmp_path / "data" / "one" / "one_step1.jsonl")
+
+
+BROKEN_IDENTITY = """from dataflow_assets.operators.refiners.text import Lowercase
+
+class NoIdentity(Lowercase):
+    def identity(self):
+        raise ValueError("no such table")
+"""
+
+
+def test_an_operator_that_cannot_tell_its_identity_takes_no_other_pipeline_away(tmp_path, monkeypatch):
+    (tmp_path / "no_identity.py").write_text(BROKEN_IDENTITY)
+    write_pipeline(tmp_path, "one", "  - {name: a, type: 'no_identity:NoIdentity'}\n")
+    write_pipeline(tmp_path, "good")
+    monkeypatch.setenv("DATAFLOW_PIPELINES", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    pipelines, problems = usable()
+    assert "good" in pipelines and "one" not in pipelines
+    assert "step 1 'a'" in problems[0] and "ValueError: no such table" in problems[0]
+    with pytest.raises(ConfigError, match=r"step 'a': operator .* no such table"):
+        PipelineWork(load_pipeline(tmp_path / "one.yaml")).check_before_run()

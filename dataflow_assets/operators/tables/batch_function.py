@@ -92,7 +92,7 @@ class BatchFunctionOperator(UserFunctionOperator):
         for name, kind in schema.items():
             if name in columns:
                 arrays.append(self._checked(name, columns[name], kind).take(places))
-            elif name in rows.column_names:
+            elif rows.schema.get_field_index(name) >= 0:
                 arrays.append(self._unchanged(rows, name, kind))
             else:
                 arrays.append(column_of([None] * len(places), kind))

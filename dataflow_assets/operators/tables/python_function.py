@@ -125,7 +125,7 @@ def _with_changes(rows: pa.Table, changes: list[dict[str, object]], schema: Sche
     changed = {name for change in changes for name in change}
     arrays = []
     for name, kind in schema.items():
-        present = name in rows.column_names
+        present = rows.schema.get_field_index(name) >= 0
         if present and name not in changed and column_type(rows.schema.field(name)) == kind:
             arrays.append(rows[name])
             continue
