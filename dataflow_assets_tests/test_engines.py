@@ -15,7 +15,7 @@ from dataflow_assets.control import held_signals
 from dataflow_assets.engines.engine import InlineEngine, check_law
 from dataflow_assets.engines.processes import MAX_ATTEMPTS, ProcessEngine
 from dataflow_assets.engines.worker_pool import WorkerPool
-from dataflow_assets.errors import ConservationError, RunError
+from dataflow_assets.errors import ConfigError, ConservationError, RunError
 from dataflow_assets.operators.operator import Outcome, RowOperator
 from dataflow_assets.operators.registry import build_operator
 from dataflow_assets_tests.crash.command import environment, finish, start
@@ -102,8 +102,48 @@ def test_a_row_that_kills_its_process_fails_alone() -> None:
     ]
 
 
-class ServerError(Exception):
-    """As those of httpx: it cannot be made anew from its text."""
+class RaisesOnSeven(RowOperator):
+    name = "raises_on_seven"
+
+    def apply(self, table: pa.Table) -> Outcome:
+        if 7 in table["n"].to_pylist():
+            raise ValueError("seven")
+        return Outcome(table)
+
+
+class NeedsAllRows(RaisesOnSeven):
+    needs_all_rows = True
+
+
+@pytest.mark.parametrize("engine", ["inline", "processes"])
+def test_a_row_on_which_a_whole_table_raises_fails_alone(engine: str, processes: ProcessEngine) -> None:
+    runs = InlineEngine() if engine == "inline" else processes
+    outcome = runs.run(RaisesOnSeven(), table())
+    only_seven_failed(outcome, "ValueError", 1)
+    check_law(RaisesOnSeven(), table(), outcome, "here")
+
+
+@pytest.mark.parametrize(
+    "error", [ConfigError("wrong"), ImportError("lacks"), MemoryError(), KeyboardInterrupt()]
+)
+def test_an_error_that_is_nobodys_row_ends_the_step(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: RowOperator, table: pa.Table) -> Outcome:
+        raise error
+
+    monkeypatch.setattr(RaisesOnSeven, "apply", fails)
+    with pytest.raises(type(error)):
+        InlineEngine().run(RaisesOnSeven(), table())
+
+
+def test_rows_that_must_stay_together_are_not_tried_apart() -> None:
+    with pytest.raises(ValueError, match="seven"):
+        InlineEngine().run(NeedsAllRows(), table())
+
+
+class ServerError(ImportError):
+    """As those of httpx: it cannot be made anew from its text; and it is no row's."""
 
     def __init__(self, said: str, *, status: int) -> None:
         super().__init__(f"{said} ({status})")

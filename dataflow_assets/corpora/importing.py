@@ -64,7 +64,10 @@ def import_source(
         with task_lease(corpora.database, f"import {name}/{piece.slug}"[:190]) as connection:
             key = TaskKey(piece.slug, "main", TYPE, dataset.id)
             cursor = corpora.database.write(
-                lambda on, key=key, fingerprint=fingerprint: _begun(on, key, fingerprint, replace), connection
+                lambda on, key=key, piece=piece, fingerprint=fingerprint: _begun(
+                    on, key, piece, fingerprint, replace
+                ),
+                connection,
             )
             counts[cursor.is_done] += 1
             if not cursor.is_done:
@@ -72,14 +75,16 @@ def import_source(
     return Imported(counts[False], counts[True], put, bad)
 
 
-def _begun(connection: Connection, key: TaskKey, fingerprint: str, replace: bool) -> Cursor:
+def _begun(connection: Connection, key: TaskKey, piece: Piece, fingerprint: str, replace: bool) -> Cursor:
     cursor = find_cursor(connection, key)
     if cursor is None or (replace and (cursor.is_done or cursor.fingerprint != fingerprint)):
         return begin_cursor(connection, key, fingerprint, last_key=2**62)
     if cursor.fingerprint != fingerprint:
         raise ConfigError(
-            f"{key.task!r} was imported into this data set before, and is another now: --replace puts the "
-            "new rows in the place of those with the same numbers, or name another data set"
+            f"{key.task!r} was imported into this data set before, and {piece.name} is another now. If that "
+            "was an earlier state of this file, --replace puts its rows in the place of those with the same "
+            "numbers; if it was another file of this name, --replace would lose its rows: rename this one to "
+            "keep both, or name another data set"
         )
     return cursor
 

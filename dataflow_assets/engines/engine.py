@@ -1,6 +1,5 @@
 """The interface of the engines, the in-process engine, and the law that every outcome keeps."""
 
-from collections.abc import Iterable
 from typing import Protocol
 
 import pyarrow as pa
@@ -8,6 +7,7 @@ import pyarrow.compute as pc
 
 from dataflow_assets.batch import ROW_ID, arrow_schema, json_value, schema_of
 from dataflow_assets.control import StopFlag
+from dataflow_assets.engines.isolation import isolated
 from dataflow_assets.errors import ConservationError
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
 from dataflow_assets.row_ids import parents_of
@@ -39,9 +39,9 @@ class InlineEngine:
         """A batch is short: it is not stopped."""
 
     def run(self, operator: RowOperator, table: pa.Table) -> Outcome:
-        """The operator's own outcome."""
+        """The operator's outcome; a row on which it raises fails alone."""
         self._operators.add(operator)
-        return operator.apply(table)
+        return isolated(operator, table)
 
     def close(self) -> None:
         """Frees what the operator holds."""
@@ -50,17 +50,6 @@ class InlineEngine:
 
     def __reduce__(self) -> tuple[type["InlineEngine"], tuple[()]]:
         return InlineEngine, ()  # what it holds stays
-
-
-def joined_outcomes(outcomes: Iterable[Outcome]) -> Outcome:
-    """The outcomes of the chunks of one batch as one, in the order given."""
-    kept, rejected, failed = zip(*outcomes, strict=True)
-    return Outcome(pa.concat_tables(kept), _joined(rejected), _joined(failed))
-
-
-def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:
-    present = [table for table in tables if table is not None and table.num_rows]
-    return pa.concat_tables(present) if present else None
 
 
 def check_law(operator: Operator, rows: pa.Table, outcome: Outcome, where: str) -> None:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from dataflow_assets.batch import arrow_schema, schema_of
-from dataflow_assets.engines.engine import joined_outcomes
+from dataflow_assets.engines.outcomes import joined_outcomes
 from dataflow_assets.errors import DataflowError, Raised, RowError, WorkerDied
 from dataflow_assets.operators.operator import Outcome, RowErrors, RowOperator
 
@@ -12,14 +12,16 @@ def isolated(operator: RowOperator, rows: pa.Table) -> Outcome:
     """The operator's outcome; where it raises, the rows are halved until those that raise are found.
 
     Those are failed with their error. An error that is nobody's row (a wrong parameter, a missing
-    package) is raised.
+    package, no memory left) is raised, and so is one of an operator that must have all rows at once.
     """
     try:
         return operator.apply(rows)
-    except ImportError:
+    except (ImportError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if (isinstance(error, DataflowError) and not isinstance(error, RowError)) or not rows.num_rows:
+        if operator.needs_all_rows or not rows.num_rows:
+            raise
+        if isinstance(error, DataflowError) and not isinstance(error, RowError):
             raise
         if rows.num_rows == 1:
             return _failed(operator, rows, error)

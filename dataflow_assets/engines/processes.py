@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from dataflow_assets.batch import packed, unpacked
 from dataflow_assets.control import StopFlag
-from dataflow_assets.engines.engine import InlineEngine, joined_outcomes
-from dataflow_assets.engines.isolation import killed
+from dataflow_assets.engines.engine import InlineEngine
+from dataflow_assets.engines.isolation import isolated, killed
+from dataflow_assets.engines.outcomes import joined_outcomes
 from dataflow_assets.engines.wire import Wire, from_wire, to_wire
 from dataflow_assets.engines.worker_pool import WorkerPool, new_executor, submit
 from dataflow_assets.operators.operator import Operator, Outcome, RowOperator
@@ -93,7 +94,7 @@ def _submitted(executor: ProcessPoolExecutor, spec: _OperatorSpec, chunk: pa.Tab
 
 
 def _work(spec: _OperatorSpec, data: bytes) -> Wire:
-    return to_wire(_operator(*spec).apply(unpacked(data)))
+    return to_wire(isolated(_operator(*spec), unpacked(data)))
 
 
 _built: dict[tuple[type[Operator], bytes], RowOperator] = {}

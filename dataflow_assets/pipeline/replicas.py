@@ -1,5 +1,8 @@
 """What a step says about replicas: as a request to a cluster, and what cannot be asked."""
 
+import importlib.util
+import os
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -7,9 +10,24 @@ from pydantic import BaseModel, ConfigDict, Field
 from dataflow_assets.engines.replicas.request import START_TIMEOUT_S, ReplicaRequest
 from dataflow_assets.operators.llm.operator import LLMOperator
 from dataflow_assets.operators.operator import DatasetOperator, Operator
-from dataflow_assets.pipeline.problems import Problem, listed
+from dataflow_assets.pipeline.problems import Problem, listed, near_names
 
 _OWN_NAMES = ("CPU", "GPU", "memory", "object_store_memory")
+RUNTIME_ENV_KEYS = (
+    "config",
+    "conda",
+    "container",
+    "env_vars",
+    "excludes",
+    "image_uri",
+    "java_jars",
+    "pip",
+    "py_executable",
+    "py_modules",
+    "uv",
+    "worker_process_setup_hook",
+    "working_dir",
+)
 
 
 class ReplicaOptions(BaseModel):
@@ -66,7 +84,11 @@ def replica_problems(step: ReplicaOptions, operator: Operator) -> list[Problem]:
     """The mistakes in what a step says about replicas."""
     if not step.given:
         return []
-    return [*_wrong_operator(step.given, operator), *_wrong_values(step)]
+    return [
+        *_wrong_operator(step.given, operator),
+        *_wrong_values(step),
+        *_unknown_keys(step.runtime_env or {}),
+    ]
 
 
 def _wrong_operator(given: list[str], operator: Operator) -> list[Problem]:
@@ -116,3 +138,28 @@ def _wrong_values(step: ReplicaOptions) -> list[Problem]:
                 Problem(f"resources, {name!r}: found {amount}, expected more than 0", ("resources", name))
             )
     return problems
+
+
+def _unknown_keys(runtime_env: Mapping[str, object]) -> list[Problem]:
+    """The keys that Ray would pass over in silence; those of plugins only the cluster knows."""
+    unknown = [key for key in runtime_env if key not in RUNTIME_ENV_KEYS and not key.startswith("_")]
+    if not unknown or os.environ.get("RAY_RUNTIME_ENV_PLUGINS"):
+        return []
+    known = sorted({*RUNTIME_ENV_KEYS, *_keys_of_installed_ray()})
+    return [
+        Problem(
+            f"runtime_env has no {key!r}{near_names(key, known)}; expected {', '.join(known)}",
+            ("runtime_env", key),
+        )
+        for key in unknown
+        if key not in known
+    ]
+
+
+def _keys_of_installed_ray() -> set[str]:
+    """What this Ray knows, which may be newer than the list; asked only where a key is not in that."""
+    if importlib.util.find_spec("ray") is None:
+        return set()
+    from ray.runtime_env import RuntimeEnv
+
+    return {key for key in RuntimeEnv.known_fields if not key.startswith("_")}

@@ -60,13 +60,25 @@ def test_what_was_imported_is_exported_as_it_was(folder: Path, command_here: Com
     assert came == given
 
 
+def test_another_file_of_the_same_name_is_kept_beside_it_once_renamed(
+    folder: Path, command_here: Command
+) -> None:
+    command_here(folder, "corpus", "import", "chat", "chat.jsonl")
+    (folder / "b").mkdir()
+    (folder / "b/chat.jsonl").write_text('{"messages": [{"role": "user", "content": "q"}]}\n')
+    refused = command_here(folder, "corpus", "import", "chat", "b/chat.jsonl")
+    assert "b/chat.jsonl is another now." in refused.err and "rename this one to keep both" in refused.err
+    (folder / "b/chat.jsonl").rename(folder / "b/chat_b.jsonl")
+    assert "1 new conversations" in command_here(folder, "corpus", "import", "chat", "b/chat_b.jsonl").out
+
+
 def test_a_file_is_imported_once(folder: Path, command_here: Command) -> None:
     command_here(folder, "corpus", "import", "chat", "chat.jsonl")
     again = command_here(folder, "corpus", "import", "chat", "chat.jsonl")
     assert "0 new turns, 0 replaced, 0 as they were, 0 removed; 0 read, 1 passed over" in again.out
     (folder / "chat.jsonl").write_text('{"messages": []}\n')
     other = command_here(folder, "corpus", "import", "chat", "chat.jsonl")
-    assert (other.code, "is another now: --replace" in other.err) == (2, True)
+    assert (other.code, "chat.jsonl is another now. If that was an earlier" in other.err) == (2, True)
     replaced = command_here(folder, "corpus", "import", "chat", "chat.jsonl", "--replace")
     assert "1 replaced" in replaced.out
     same = command_here(folder, "corpus", "import", "chat", "chat.jsonl", "--replace")

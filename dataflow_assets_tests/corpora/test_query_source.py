@@ -70,6 +70,18 @@ def test_rows_come_in_the_order_of_the_key(url: str) -> None:
     assert found[1] == {"id": 6, "name": "n2", "odd": "a:b%"}
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 2**20])
+def test_a_number_and_the_text_of_it_are_two_rows(tmp_path: Path, chunk_bytes: int) -> None:
+    url = f"sqlite:///{tmp_path}/mixed.db"
+    with changing(url) as connection:
+        connection.execute(text("CREATE TABLE mixed (k)"))
+        connection.execute(text("INSERT INTO mixed VALUES (1), ('1'), (2.5), ('b')"))
+    [piece] = pieces(url, "SELECT k FROM mixed", key="k")
+    columns = [chunk.row_ids for chunk in piece.chunks(chunk_bytes)]
+    ids = [row_id for column in columns if column is not None for row_id in column.to_pylist()]
+    assert ids == [f"{piece.slug}:{key}" for key in ("1", "2.5", "'1'", "b")]
+
+
 def test_a_query_may_end_with_a_comment(url: str) -> None:
     assert len(rows(pieces(url, "SELECT id FROM people -- of all teams"))) == 100
 

@@ -9,7 +9,7 @@ from dataflow_assets.errors import ConfigError
 from dataflow_assets.operators import build_operator
 from dataflow_assets.pipeline import Step
 from dataflow_assets.pipeline.file import load_pipeline
-from dataflow_assets.pipeline.replicas import replica_request
+from dataflow_assets.pipeline.replicas import RUNTIME_ENV_KEYS, replica_request
 from dataflow_assets.replicated import replicated
 
 
@@ -50,6 +50,10 @@ def test_without_any_there_are_no_replicas(tmp_path: Path) -> None:
         ("type: lowercase, replicas: 2, workers: 2", "give one of them"),
         ("type: lowercase, replicas: 2, resources: {GPU: 1}", "say num_cpus_per_replica or num_gpus"),
         ("type: lowercase, replicas: 2, resources: {a100: 0}", "expected more than 0"),
+        (
+            "type: lowercase, runtime_env: {pipp: [x]}",
+            "runtime_env has no 'pipp'; did you mean 'pip'?; expected conda, config",
+        ),
         ("type: lowercase, replicas: 0", "greater than or equal to 1"),
         ("type: lowercase, chunk_rows: some", "auto"),
     ],
@@ -58,6 +62,17 @@ def test_mistakes_are_told_with_their_line(tmp_path: Path, step: str, message: s
     with pytest.raises(ConfigError, match=r"p\.yaml:4: step 1 'a'") as refused:
         loaded(tmp_path, step)
     assert message in str(refused.value)
+
+
+def test_all_that_ray_takes_in_a_runtime_env_is_known() -> None:
+    from ray.runtime_env import RuntimeEnv
+
+    assert {key for key in RuntimeEnv.known_fields if not key.startswith("_")} <= set(RUNTIME_ENV_KEYS)
+
+
+def test_keys_of_plugins_are_left_to_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_RUNTIME_ENV_PLUGINS", '[{"class": "ours.Plugin"}]')
+    assert loaded(tmp_path, "type: lowercase, runtime_env: {ours: 1}").runtime_env == {"ours": 1}
 
 
 def test_in_python_the_same_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from dataflow_assets.engines.engine import joined_outcomes
+from dataflow_assets.engines.outcomes import joined_outcomes
 from dataflow_assets.operators.operator import Outcome
 
 MAX_ATTEMPTS = 3

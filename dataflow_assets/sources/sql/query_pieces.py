@@ -53,12 +53,13 @@ class QueryPiece(Piece):
 
     def chunks(self, chunk_bytes: int) -> Iterator[Chunk]:
         """The rows in the order of the key."""
-        first = 1
+        first, has_numbers = 1, False
         for names, page in self._pages(chunk_bytes):
             rows = [dict(zip(names, map(plain_value, row), strict=True)) for row in page]
             chunk = chunk_of_rows(rows, first, self.name, self._spec)
             keys = [rows[number - first][self._spec.key] for number in chunk.numbers.to_pylist()]
-            ids = [f"{self.slug}:{quote(str(key), safe=' /')}" for key in keys]
+            has_numbers = has_numbers or isinstance(page[0][names.index(self._spec.key)], int | float)
+            ids = [f"{self.slug}:{_key_text(key, has_numbers)}" for key in keys]
             yield chunk._replace(row_ids=pa.array(ids, pa.large_string()))
             first += len(page)
 
@@ -82,6 +83,23 @@ class QueryPiece(Piece):
                 return
             held = sum(len(value) for row in page for value in row if isinstance(value, str)) + 64 * len(page)
             size = max(1, min(_MOST_PAGE_ROWS, 4 * size, size * page_bytes // held))
+
+
+def _key_text(key: object, among_numbers: bool) -> str:
+    """The key in a row id; text that reads as a number is put in quotes where numbers come before it.
+
+    SQLite may have both 1 and '1' in a column, numbers first; `quote` leaves no such quotes.
+    """
+    text = quote(str(key), safe=" /")
+    return f"'{text}'" if among_numbers and isinstance(key, str) and _is_number(key) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def sql_pieces(spec: SqlSource, base_dir: Path, known: Known) -> Found:
