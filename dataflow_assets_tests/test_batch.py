@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import time
 
 import pyarrow as pa
 import pytest
@@ -30,7 +29,6 @@ from dataflow_assets.batch import (
     widen,
     widen_schema,
 )
-from dataflow_assets.io.samples import changed_values
 from dataflow_assets_tests.io.tables import json_values, tables
 
 moderate = settings(deadline=None, max_examples=100)
@@ -258,12 +256,3 @@ def test_two_tables_have_one_hash_only_if_they_are_equal(first: pa.Table, second
 def test_places_of_a_column_however_it_is_cut(chunks: list[list[bool]]) -> None:
     mask = pa.chunked_array([pa.array(each, pa.bool_()) for each in chunks], pa.bool_())
     assert places_where(mask).to_pylist() == [n for n, each in enumerate(mask.to_pylist()) if each]
-
-
-def test_the_work_of_a_column_does_not_grow_with_their_number() -> None:
-    schema: Schema = {"row_id": "string", **{f"c{number}": "string" for number in range(4000)}}
-    old, new = (table_of({**dict.fromkeys(schema, [value]), "row_id": ["r"]}, schema) for value in "ab")
-    began = time.process_time()
-    assert conform(old, schema) == old
-    assert len(changed_values(old, new)) == 5
-    assert time.process_time() - began < 5
