@@ -141,6 +141,12 @@ def import_command(
     print_line(f"{dataset}: {_shown(done.put)}; {done.read} read, {done.passed_over} passed over")
     for reason, count in done.bad.items():
         print_line(f"  {count:,} records were not read: {reason}")
+    if done.missing and done.beside:
+        options = " and ".join(f"--{name}" for name in done.missing)
+        print_line(
+            f"  no column is the {' or the '.join(done.missing)}; kept beside the turns, not as their text: "
+            f"{', '.join(done.beside)} (say with {options} if one of them is; that needs another data set)"
+        )
 
 
 def _source(sources: tuple[str, ...]) -> "ReadingSpec":

@@ -1,6 +1,6 @@
 """Imports a source into a data set: piece by piece, a transaction a chunk, killed and gone on with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from dataflow_assets.corpora.cursors import (
     find_cursor,
 )
 from dataflow_assets.corpora.lease import task_lease
-from dataflow_assets.corpora.shapes import Shape
+from dataflow_assets.corpora.shapes import Shape, left_beside
 from dataflow_assets.corpora.store import Corpora, Dataset, Put
 from dataflow_assets.errors import ConfigError, SourceError
 from dataflow_assets.fingerprints import hash_of
@@ -32,12 +32,17 @@ _MOST_ROWS = 1000
 
 
 class Imported(NamedTuple):
-    """What an import did: pieces that were read and passed over, what was put, bad records by reason."""
+    """What an import did: pieces that were read and passed over, what was put, bad records by reason.
+
+    `missing` and `beside` are as in `left_beside`.
+    """
 
     read: int
     passed_over: int
     put: Put
     bad: Mapping[str, int]
+    missing: Sequence[str]
+    beside: Sequence[str]
 
 
 def import_source(
@@ -56,7 +61,8 @@ def import_source(
     that; SourceError, CorpusError; TaskBusy; Stopped between two chunks.
     """
     pieces = find_pieces(spec, base_dir, NOTHING_KNOWN).pieces
-    dataset = corpora.dataset_for(name, shape, list(peek_schema(pieces, spec)))
+    columns = list(peek_schema(pieces, spec))
+    dataset = corpora.dataset_for(name, shape, columns)
     counts = {True: 0, False: 0}
     put, bad = Put(), dict[str, int]()
     for piece in pieces:
@@ -72,7 +78,7 @@ def import_source(
             counts[cursor.is_done] += 1
             if not cursor.is_done:
                 put = put.plus(_import(corpora, dataset, piece, spec, cursor, connection, stop, bad))
-    return Imported(counts[False], counts[True], put, bad)
+    return Imported(counts[False], counts[True], put, bad, *left_beside(dataset.shape, columns))
 
 
 def _begun(connection: Connection, key: TaskKey, piece: Piece, fingerprint: str, replace: bool) -> Cursor:

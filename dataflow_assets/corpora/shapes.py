@@ -88,6 +88,17 @@ def shape_of_columns(names: Sequence[str]) -> Shape:
     return Shape("columns", "", found, tools)
 
 
+def left_beside(shape: Shape, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which of prompt and response none of these columns is, and the columns that are no part of a turn.
+
+    Both are empty where a column holds the whole conversation.
+    """
+    if shape.kind != "columns":
+        return [], []
+    missing = [name for name in ("prompt", "response") if shape.columns.get(name) not in names]
+    return missing, [name for name in names if name not in (*shape.columns.values(), shape.tools)]
+
+
 def flattened(record: Record, shape: Shape) -> list[Flat]:
     """The record as rows, one a turn. Nulls are left out, as they are nowhere more than missing values."""
     rest = {name: value for name, value in record.items() if value is not None}

@@ -72,6 +72,16 @@ def test_another_file_of_the_same_name_is_kept_beside_it_once_renamed(
     assert "1 new conversations" in command_here(folder, "corpus", "import", "chat", "b/chat_b.jsonl").out
 
 
+def test_columns_that_only_look_like_those_of_a_turn_are_told(folder: Path, command_here: Command) -> None:
+    (folder / "typo.jsonl").write_text('{"id": 1, "instruction": "a", "respons": "b"}\n')
+    told = command_here(folder, "corpus", "import", "typo", "typo.jsonl").out
+    assert "no column is the response; kept beside the turns, not as their text: id, respons" in told
+    right = command_here(
+        folder, "corpus", "import", "said", "typo.jsonl", "--prompt", "instruction", "--response", "respons"
+    )
+    assert "1 new turns" in right.out and "no column" not in right.out
+
+
 def test_a_file_is_imported_once(folder: Path, command_here: Command) -> None:
     command_here(folder, "corpus", "import", "chat", "chat.jsonl")
     again = command_here(folder, "corpus", "import", "chat", "chat.jsonl")
