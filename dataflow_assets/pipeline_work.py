@@ -122,20 +122,36 @@ class PipelineWork:
         return find_pieces(self.pipeline.source, self.pipeline.base_dir, known)
 
     def check_before_run(self) -> None:
-        """Raises what would stop a run before it costs anything: SourceError, ConfigError."""
+        """Raises what would stop a run before it costs anything: SourceError, all mistakes as ConfigError."""
         wanted_plugins(self.pipeline)
-        missing: list[str] = []
+        problems: list[str] = []
+        for check in (self._check_operators, self._check_ray, self._check_references, self._check_new_source):
+            try:
+                check()
+            except ConfigError as error:
+                problems += error.problems
+        if problems:
+            raise ConfigError(problems)
+
+    def _check_operators(self) -> None:
+        problems: list[str] = []
         for step in self.pipeline.steps:
             try:
                 self.pipeline.operator(step).check_ready()
                 operator_fingerprint(self.pipeline.operator(step))
             except ConfigError as error:
-                missing.append(f"step {step.name!r}: {error}")
-        if missing:
-            raise ConfigError("\n".join(missing))
+                problems.append(f"step {step.name!r}: {error}")
+        if problems:
+            raise ConfigError(problems)
+
+    def _check_ray(self) -> None:
         if any(replica_request(step) for step in self.pipeline.steps):
             require_ray()
+
+    def _check_references(self) -> None:
         check_references(self.pipeline)
+
+    def _check_new_source(self) -> None:
         if not self.source_is_current():
             self.check_source_columns()
 

@@ -150,7 +150,7 @@ class Pipeline(BaseModel):
         if fields or problems:
             return fields + problems
         vars(self).update(_operators=operators)
-        return self._batch_problems(operators) or self._serving_problems(operators)
+        return self._batch_problems(operators) + self._serving_problems(operators)
 
     def _batch_problems(self, operators: Mapping[str, Operator]) -> list[Problem]:
         """An operator that must get all rows at once needs a pipeline with one batch."""

@@ -132,6 +132,25 @@ def test_validate_checks_columns_against_the_real_source(call: Call, tmp_path: P
     assert "'body'" in answer.err
 
 
+def test_validate_tells_operators_that_are_not_ready_and_columns_together(call: Call, tmp_path: Path):
+    write_project(tmp_path)
+    (tmp_path / "not_ready.py").write_text(
+        "from dataflow_assets.operators.refiners.text import Lowercase\n"
+        "class NotReady(Lowercase):\n"
+        "    def identity(self):\n"
+        "        raise ValueError('no such table')\n"
+    )
+    steps = (
+        '  - {name: a, type: "not_ready:NotReady"}\n  - {name: b, type: lowercase, params: {column: no}}\n'
+    )
+    (tmp_path / "two.yaml").write_text(HEAD + steps)
+    for arguments in (["validate", "two.yaml"], ["run", "two.yaml"]):
+        answer = call(*arguments)
+        assert answer.code == 2
+        assert "'a'" in answer.err and "no such table" in answer.err
+        assert "step 2 'b' (lowercase)" in answer.err
+
+
 def test_validate_writes_nothing(call: Call, tmp_path: Path):
     write_project(tmp_path)
     call("validate", "four.yaml")
