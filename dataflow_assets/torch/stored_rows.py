@@ -130,7 +130,7 @@ class StoredRows:
 
 
 def stored_rows(step: FinishedStep, columns: Sequence[str] | None = None) -> StoredRows:
-    """The rows of a finished step; `columns` names those that are wanted, in order.
+    """The rows of a finished step; `columns` names those that are wanted, in order, each once.
 
     Of a root on an object store all files are brought to this disk first. Raises ConfigError for a column
     that no batch has, CorruptFile, StorageError.
@@ -152,7 +152,7 @@ def stored_rows(step: FinishedStep, columns: Sequence[str] | None = None) -> Sto
     for record in step.records:
         digest.update(f"{record.batch} {record.content_hash}\n".encode())
     blocks = [block for number, file in enumerate(files) for block in _blocks_of(number, file)]
-    wanted = tuple(known if columns is None else columns)
+    wanted = tuple(known if columns is None else dict.fromkeys(columns))
     pickle = step.kept.folder.allow_pickle
     return StoredRows(
         files, tuple(block for block in blocks if block.rows), wanted, digest.hexdigest(), pickle

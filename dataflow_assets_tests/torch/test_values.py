@@ -96,6 +96,8 @@ def test_columns_are_those_that_are_named_in_that_order(tmp_path: Path):
         made_of = made(tmp_path / format, texts(4), format=format).pipeline
         found = FlowDataset(made_of, columns=["rare", "text"])
         assert [list(found[0]), list(next(iter(FlowDataLoader(found))))] == [["rare", "text"]] * 2
+        twice = FlowDataset(made_of, columns=["rare", "text", "rare"])
+        assert list(next(iter(FlowDataLoader(twice)))) == ["rare", "text"]
         with pytest.raises(ConfigError, match="no column 'nothing'"):
             FlowDataset(made_of, columns=["nothing"])
         with pytest.raises(ConfigError, match=r"expected a list of names: columns=\['text'\]"):
