@@ -11,7 +11,7 @@ from dataflow_assets.engines.replicas.ray_connection import RaySettings, require
 from dataflow_assets.engines.where_it_pays import Payoff
 from dataflow_assets.engines.whole_batches import MadeHere
 from dataflow_assets.engines.worker_pool import WorkerPools
-from dataflow_assets.errors import ConfigError, MissingBatch
+from dataflow_assets.errors import ConfigError, MissingBatch, SourceError
 from dataflow_assets.expectations.needs import check_references, pairs_of
 from dataflow_assets.failed_queue.edits import StepEdits
 from dataflow_assets.failed_queue.homes import move_edits
@@ -130,6 +130,10 @@ class PipelineWork:
                 check()
             except ConfigError as error:
                 problems += error.problems
+            except SourceError as error:
+                if not problems:
+                    raise
+                problems.append(str(error))
         if problems:
             raise ConfigError(problems)
 
